@@ -1,0 +1,52 @@
+// One request from prompt to finished answer, shown while it arrives.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/answer_reader.h"
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+#include "engine/engine.h"
+
+namespace coli {
+
+// Who watches an answer arrive. The default shows nothing.
+class AnswerView {
+ public:
+  virtual ~AnswerView() = default;
+  virtual void Prefill(uint64_t /*done*/, uint64_t /*total*/) {}
+  virtual void Show(const AnswerDelta& /*delta*/) {}
+  // False: nobody can see the answer any more, so it is not worth computing.
+  virtual bool wanted() const { return true; }
+};
+
+struct AnswerRequest {
+  GenerationRequest generation;
+  AnswerReader* reader = nullptr;      // keeps tokens and text
+  AnswerView* view = nullptr;
+  const SignalWatch* signals = nullptr;   // a signal stops the answer
+};
+
+// How it went. Ended by a stop string: kStop.
+struct AnswerOutcome {
+  FinishReason reason = FinishReason::kStop;
+  GenerationStats stats;
+  uint32_t tokens = 0;   // that this request added
+};
+
+// Waits for the answer. Errors: whatever the engine refuses or meets; nothing has been shown when the request is refused.
+Result<AnswerOutcome> ReceiveAnswer(Engine& engine, AnswerRequest request);
+
+// "12 tokens, 35.2 tok/s, first after 0.21 s, prompt 24 (18 reused), 93 % of experts in RAM, 1.20 MiB read, 85 MiB in use,
+// stopped: end of answer" as its pieces.
+std::vector<std::string> StatsPieces(const AnswerOutcome& outcome, uint64_t resident_bytes);
+
+// "end of answer", "length (--max-tokens)": why an answer stopped, for people.
+std::string_view StopText(FinishReason reason);
+
+}  // namespace coli

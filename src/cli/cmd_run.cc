@@ -1,0 +1,187 @@
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "base/json.h"
+#include "cli/settings.h"
+#include "cli/stream_view.h"
+#include "sys/file.h"
+#include "sys/memory_meter.h"
+
+namespace coli {
+namespace {
+
+constexpr uint64_t kMaxPromptBytes = uint64_t{64} << 20;
+
+// What is to be answered: a prompt, or the JSON of a conversation.
+struct RunInput {
+  std::string text;
+  std::string source;      // for errors
+  bool messages = false;
+};
+
+Result<std::string> ReadStandardInput() {
+  std::string text;
+  std::array<char, 65536> bytes{};
+  for (;;) {
+    const ssize_t count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (count == 0) {
+      return text;
+    }
+    if (count < 0 && errno != EINTR) {
+      return Fail(ErrorCode::kIo, "standard input: {}", std::generic_category().message(errno));
+    }
+    if (count > 0) {
+      text.append(bytes.data(), static_cast<size_t>(count));
+    }
+    if (text.size() > kMaxPromptBytes) {
+      return Fail(ErrorCode::kInvalidArgument, "standard input: more than {} MiB", kMaxPromptBytes >> 20);
+    }
+  }
+}
+
+Result<std::string> ReadInput(const std::string& file) {
+  return file == "-" ? ReadStandardInput() : ReadTextFile(file, kMaxPromptBytes);
+}
+
+// Exactly one of argument, --prompt-file and --messages; none of them means standard input.
+Result<RunInput> ChooseInput(const CommandContext& context) {
+  const CommandLine& line = context.line;
+  const auto messages = line.Text("messages");
+  auto file = line.Text("prompt-file");
+  if (messages) {
+    COLI_ASSIGN_OR_RETURN(std::string text, ReadInput(*messages));
+    return RunInput{std::move(text), *messages == "-" ? "standard input" : *messages, true};
+  }
+  if (!file && line.argument && *line.argument != "-") {
+    return RunInput{*line.argument, "prompt", false};
+  }
+  COLI_ASSIGN_OR_RETURN(std::string text, ReadInput(file.value_or("-")));
+  // The newline that ends a line of text is not part of a question.
+  if (!line.Has("raw") && text.ends_with('\n')) {
+    text.pop_back();
+    if (text.ends_with('\r')) {
+      text.pop_back();
+    }
+  }
+  return RunInput{std::move(text), file.value_or("standard input"), false};
+}
+
+// What is wrong with the combination of flags; empty: nothing.
+std::string UsageFault(const CommandLine& line) {
+  const int inputs = (line.argument ? 1 : 0) + (line.Text("prompt-file") ? 1 : 0) + (line.Text("messages") ? 1 : 0);
+  if (inputs > 1) {
+    return "give one of a prompt, --prompt-file and --messages";
+  }
+  if (line.Has("raw") && line.Text("messages")) {
+    return "--raw takes a prompt; --messages needs the chat format";
+  }
+  if (inputs == 0 && ::isatty(STDIN_FILENO) != 0) {
+    return "a prompt is missing: coli run \"your question\"; to talk, use coli chat";
+  }
+  return {};
+}
+
+Result<std::vector<TokenId>> MakePrompt(const RunInput& input, bool raw, const ModelText& text,
+                                        Conversation& conversation) {
+  if (raw) {
+    auto prompt = text.tokenizer.Encode(input.text, SpecialTokens::kParse);
+    return prompt ? prompt : Wrap(prompt.error(), input.source);
+  }
+  if (!input.messages) {
+    auto prompt = conversation.Ask(input.text);
+    return prompt ? prompt : Wrap(prompt.error(), input.source);
+  }
+  COLI_ASSIGN_OR_RETURN(std::vector<Message> messages, ParseMessagesText(input.text, input.source));
+  return conversation.AskAll(std::move(messages));
+}
+
+OrderedJson StatsJson(const AnswerOutcome& outcome, uint64_t seed) {
+  const GenerationStats& stats = outcome.stats;
+  const double steps = outcome.tokens > 1 ? outcome.tokens - 1.0 : 0.0;
+  return {{"prompt_tokens", stats.prompt_tokens},
+          {"reused_tokens", stats.reused_tokens},
+          {"completion_tokens", outcome.tokens},
+          {"tokens_per_second", stats.decode_s > 0 ? steps / stats.decode_s : 0.0},
+          {"queued_s", stats.queued_s},
+          {"prefill_s", stats.prefill_s},
+          {"first_token_s", stats.first_token_s},
+          {"decode_s", stats.decode_s},
+          {"expert_hits", stats.expert_hits},
+          {"expert_misses", stats.expert_misses},
+          {"bytes_read", stats.bytes_read},
+          {"io_wait_s", stats.io_wait_s},
+          {"resident_bytes", ReadMemoryUse().resident_bytes},
+          {"seed", seed}};
+}
+
+std::string AnswerJson(const AnswerReader& reader, const AnswerOutcome& outcome, uint64_t seed) {
+  OrderedJson ids = OrderedJson::array();
+  for (const TokenId id : reader.ids()) {
+    ids.push_back(Raw(id));
+  }
+  const OrderedJson answer = {{"text", reader.content()},
+                              {"reasoning", reader.reasoning()},
+                              {"token_ids", std::move(ids)},
+                              {"finish_reason", FinishReasonName(outcome.reason)},
+                              {"prompt_tokens", outcome.stats.prompt_tokens},
+                              {"completion_tokens", outcome.tokens},
+                              {"stats", StatsJson(outcome, seed)}};
+  return answer.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+StreamTargets ChooseTargets(CommandContext& context, bool json) {
+  StreamTargets targets;
+  targets.progress = context.notes();
+  if (!json) {
+    targets.content = &context.out;
+    // Standard output is the answer only; people at a terminal may follow the reasoning on the other one.
+    targets.reasoning = context.notes() != nullptr && context.err.facts().is_terminal ? &context.err : nullptr;
+  }
+  return targets;
+}
+
+int StatusAfter(const SignalWatch& signals) {
+  if (signals.termination() != 0) {
+    return kExitSignal + signals.termination();
+  }
+  return signals.interrupted() ? kExitInterrupted : kExitOk;
+}
+
+}  // namespace
+
+Result<int> RunCommand(CommandContext& context) {
+  if (const std::string fault = UsageFault(context.line); !fault.empty()) {
+    context.err.Write("coli: " + fault + "\n");
+    return kExitUsage;
+  }
+  COLI_ASSIGN_OR_RETURN(const RunInput input, ChooseInput(context));
+  COLI_ASSIGN_OR_RETURN(const OpenModel model, LoadChosenModel(context));
+  const bool raw = context.line.Has("raw");
+  const bool json = context.line.Has("json");
+  Conversation conversation(model.text, {context.options.Text("system"), context.options.On("think")});
+  COLI_ASSIGN_OR_RETURN(std::vector<TokenId> prompt, MakePrompt(input, raw, model.text, conversation));
+
+  const SignalWatch signals(SignalWatch::Second::kEndsUs);
+  AnswerReader reader(model.text.tokenizer,
+                      {raw, conversation.starts_in_reasoning(), context.options.List("stop")});
+  StreamView view(ChooseTargets(context, json));
+  AnswerRequest request{model.Request(context.options, std::move(prompt)), &reader, &view, &signals};
+  const uint64_t seed = request.generation.sampling.seed;
+  const auto outcome = ReceiveAnswer(*model.engine, std::move(request));
+  view.Close();
+  COLI_RETURN_IF_ERROR(outcome);
+  if (json) {
+    context.out.Write(AnswerJson(reader, *outcome, seed));
+  }
+  if (Output* notes = context.notes(); notes != nullptr && context.out.usable()) {
+    WriteStats(*notes, *outcome);
+  }
+  return StatusAfter(signals);
+}
+
+}  // namespace coli

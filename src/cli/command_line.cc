@@ -1,0 +1,207 @@
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+
+#include "cli/human.h"
+
+namespace coli {
+namespace {
+
+struct VerbSpec {
+  std::string_view name;
+  uint8_t verb;                   // whose options; 0: none
+  Command command;
+  std::string_view argument;      // name of the argument in help; empty: none
+  bool argument_needed;
+  std::string_view summary;
+  std::string_view description;
+};
+
+constexpr auto kVerbs = std::to_array<VerbSpec>({
+    {"chat", kChatVerb, Command::kChat, "", false, "talk with the model",
+     "Talk with the model. Ctrl-C stops an answer, Ctrl-D leaves, :help shows what else there is."},
+    {"run", kRunVerb, Command::kRun, "PROMPT", false, "answer one prompt",
+     "Answer one prompt. Standard output is the answer and nothing else. Without PROMPT, or with -, the prompt is "
+     "read from standard input."},
+    {"info", kInfoVerb, Command::kInfo, "DIR", false, "show model, machine and memory plan",
+     "Show what a model is, what this machine has and how memory would be used. Reads no weights."},
+    {"validate", kValidateVerb, Command::kValidate, "DIR", true, "compare the engine with a reference",
+     "Replay a fixture: a model directory with reference.json and reference.safetensors. Exit status 0 only when "
+     "everything agrees."},
+    {"config", kConfigVerb, Command::kConfigExplain, "explain", true, "show every option and where it comes from",
+     "`coli config explain` shows the value of each option and where it came from."},
+    {"options", 0, Command::kOptionsMarkdown, "", false, "", "Print docs/options.md."},
+});
+
+const VerbSpec* FindVerb(std::string_view name) {
+  const auto* found = std::find_if(kVerbs.begin(), kVerbs.end(), [&](const VerbSpec& verb) { return verb.name == name; });
+  return found == kVerbs.end() ? nullptr : found;
+}
+
+// One verb's parser, and which of its options is which.
+struct Parser {
+  explicit Parser(const VerbSpec& verb)
+      : app(std::string(verb.description), fmt::format("coli {}", verb.name)) {}
+  CLI::App app;
+  std::vector<std::pair<const OptionSpec*, CLI::Option*>> options;
+  CLI::Option* argument = nullptr;
+};
+
+CLI::Option* AddOption(CLI::App& app, const OptionSpec& spec) {
+  const std::string letter = spec.letter == 0 ? "" : fmt::format("-{},", spec.letter);
+  const std::string names = letter + FlagName(spec);
+  if (spec.type == OptionType::kSwitch) {
+    return app.add_flag(names)->description(std::string(spec.help));
+  }
+  const bool repeats = spec.type == OptionType::kTextList;
+  // The table's own parser reads the values, so that flags, file and environment have the same rules and messages.
+  CLI::Option* option = app.add_option(names, [](const CLI::results_t&) { return true; }, std::string(spec.help));
+  return option->type_name(std::string(spec.value_name))
+      ->expected(1)
+      ->multi_option_policy(repeats ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
+}
+
+void Build(const VerbSpec& verb, Parser& parser) {
+  parser.app.allow_extras();
+  parser.app.get_formatter()->column_width(32);
+  parser.app.set_help_flag("-h,--help", "Print this help and leave.");
+  for (const OptionSpec& spec : OptionTable()) {
+    if ((spec.verbs & verb.verb) != 0) {
+      CLI::Option* option = AddOption(parser.app, spec);
+      option->group(std::string(spec.group));
+      parser.options.emplace_back(&spec, option);
+    }
+  }
+  if (verb.command == Command::kOptionsMarkdown) {
+    parser.app.add_flag("--markdown");
+  }
+  if (!verb.argument.empty()) {
+    parser.argument =
+        parser.app.add_option(std::string(verb.argument), [](const CLI::results_t&) { return true; }, "")->expected(1);
+  }
+}
+
+std::string UnknownFlagHint(const Parser& parser, std::string_view word) {
+  std::vector<std::string> known;
+  for (const auto& [spec, option] : parser.options) {
+    known.push_back(FlagName(*spec));
+  }
+  const std::string nearest = NearestName(word.substr(0, word.find('=')), known);
+  return nearest.empty() ? std::string() : fmt::format(" (did you mean {}?)", nearest);
+}
+
+// Words that are neither options of the verb nor its argument.
+Status CheckLeftovers(const VerbSpec& verb, const Parser& parser) {
+  const std::vector<std::string> rest = parser.app.remaining();
+  const auto flag = std::find_if(rest.begin(), rest.end(), [](const std::string& word) { return word.starts_with('-'); });
+  if (flag != rest.end()) {
+    return Fail(ErrorCode::kInvalidArgument, "unknown option {}{}; see coli {} --help", *flag,
+                UnknownFlagHint(parser, *flag), verb.name);
+  }
+  if (!rest.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "unexpected argument \"{}\"{}; see coli {} --help", rest.front(),
+                verb.command == Command::kRun ? " (put the prompt in quotes)" : "", verb.name);
+  }
+  return Ok();
+}
+
+Result<std::vector<std::pair<const OptionSpec*, OptionValue>>> ReadFlags(const Parser& parser) {
+  std::vector<std::pair<const OptionSpec*, OptionValue>> flags;
+  for (const auto& [spec, option] : parser.options) {
+    const std::vector<std::string>& words = option->results();
+    if (words.empty()) {
+      continue;
+    }
+    COLI_ASSIGN_OR_RETURN(OptionValue value, ParseOption(*spec, words.back(), FlagName(*spec)));
+    if (spec->type == OptionType::kTextList) {
+      for (const std::string& word : words) {
+        COLI_RETURN_IF_ERROR(ParseOption(*spec, word, FlagName(*spec)));
+      }
+      value = words;
+    }
+    flags.emplace_back(spec, std::move(value));
+  }
+  return flags;
+}
+
+Result<std::variant<CommandLine, PrintAndLeave>> ParseVerb(const VerbSpec& verb, std::span<const std::string> words) {
+  Parser parser(verb);
+  Build(verb, parser);
+  try {
+    std::vector<std::string> reversed(words.rbegin(), words.rend());   // the order that CLI11 takes
+    parser.app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    return PrintAndLeave{parser.app.help()};
+  } catch (const CLI::ParseError& error) {
+    return Fail(ErrorCode::kInvalidArgument, "{}; see coli {} --help", error.what(), verb.name);
+  }
+  COLI_RETURN_IF_ERROR(CheckLeftovers(verb, parser));
+  CommandLine line;
+  line.command = verb.command;
+  COLI_ASSIGN_OR_RETURN(line.flags, ReadFlags(parser));
+  if (parser.argument != nullptr && parser.argument->count() > 0) {
+    line.argument = parser.argument->results().back();
+  }
+  if (verb.argument_needed && !line.argument) {
+    return Fail(ErrorCode::kInvalidArgument, "coli {} needs {}; see coli {} --help", verb.name, verb.argument, verb.name);
+  }
+  if (verb.command == Command::kConfigExplain && line.argument != "explain") {
+    return Fail(ErrorCode::kInvalidArgument, "coli config: expected explain, found \"{}\"", *line.argument);
+  }
+  return line;
+}
+
+}  // namespace
+
+bool CommandLine::Has(std::string_view flag) const {
+  return std::any_of(flags.begin(), flags.end(), [&](const auto& entry) {
+    const bool* on = std::get_if<bool>(&entry.second);
+    return entry.first->name == flag && on != nullptr && *on;
+  });
+}
+
+std::optional<std::string> CommandLine::Text(std::string_view flag) const {
+  const auto found = std::find_if(flags.begin(), flags.end(), [&](const auto& entry) { return entry.first->name == flag; });
+  return found == flags.end() ? std::nullopt : std::optional(std::get<std::string>(found->second));
+}
+
+std::string MainHelp() {
+  std::string text =
+      "colibri: run a very large model on the computer you own\n\n"
+      "Usage: coli VERB [OPTIONS]\n\n";
+  for (const VerbSpec& verb : kVerbs) {
+    if (!verb.summary.empty()) {
+      text += fmt::format("  coli {:<10} {}\n", verb.name, verb.summary);
+    }
+  }
+  return text +
+         "\nTry it: coli run \"What is the capital of France?\"\n"
+         "Options of a verb: coli VERB --help, or docs/options.md. Version: coli --version\n";
+}
+
+Result<std::variant<CommandLine, PrintAndLeave>> ParseCommandLine(std::span<const std::string> words) {
+  if (words.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "a verb is missing\n\n{}", MainHelp());
+  }
+  const std::string& first = words.front();
+  if (first == "--version" || first == "version") {
+    return PrintAndLeave{"coli " COLI_VERSION "\n"};
+  }
+  if (first == "help" || first == "--help" || first == "-h") {
+    const VerbSpec* verb = words.size() > 1 ? FindVerb(words[1]) : nullptr;
+    const std::vector<std::string> ask = {"--help"};
+    return verb == nullptr ? PrintAndLeave{MainHelp()} : ParseVerb(*verb, ask);
+  }
+  if (const VerbSpec* verb = FindVerb(first)) {
+    return ParseVerb(*verb, words.subspan(1));
+  }
+  std::vector<std::string_view> names = {"help"};
+  std::transform(kVerbs.begin(), kVerbs.end(), std::back_inserter(names), [](const VerbSpec& verb) { return verb.name; });
+  const std::string nearest = NearestName(first, names);
+  return Fail(ErrorCode::kInvalidArgument, "unknown verb \"{}\"{}; see coli help", first,
+              nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest));
+}
+
+}  // namespace coli

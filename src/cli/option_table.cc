@@ -1,0 +1,115 @@
+#include <array>
+
+#include "cli/options.h"
+
+namespace coli {
+namespace {
+
+constexpr uint8_t kAnswer = kRunVerb | kChatVerb | kConfigVerb;
+constexpr uint8_t kModel = kAnswer | kInfoVerb;
+constexpr uint8_t kAll = kModel | kValidateVerb;
+constexpr double kManyTokens = 16'777'216;
+
+// clang-format off
+constexpr auto kTable = std::to_array<OptionSpec>({
+    {.name = "model", .type = OptionType::kText, .letter = 'm', .verbs = kModel,
+     .group = "Model and machine", .value_name = "DIR",
+     .help = "Directory of the model. Not set: the small built-in model."},
+    {.name = "ctx", .type = OptionType::kInteger, .verbs = kModel,
+     .group = "Model and machine", .value_name = "N", .min = 2, .max = kManyTokens,
+     .help = "Context window in tokens: prompt and answer together. Not set: 4096, or less if the "
+             "model has less."},
+    {.name = "ram", .type = OptionType::kBytes, .verbs = kAll,
+     .group = "Model and machine", .value_name = "SIZE", .min = 1, .max = 0x1p62,
+     .help = "Memory for the whole process, for example 20G. Not set: what the machine has "
+             "available, less a reserve."},
+    {.name = "threads", .type = OptionType::kInteger, .verbs = kAll,
+     .group = "Model and machine", .value_name = "N", .min = 1, .max = 1024,
+     .help = "Compute threads. The answer does not depend on it. Not set: the physical cores."},
+    {.name = "isa", .type = OptionType::kText, .verbs = kAll,
+     .group = "Model and machine", .value_name = "NAME", .default_text = "auto",
+     .help = "Instruction set of the kernels. The answer does not depend on it. `coli info` lists "
+             "what this machine has."},
+    {.name = "cache-experts", .type = OptionType::kInteger, .verbs = kAll,
+     .group = "Model and machine", .value_name = "N", .min = 1, .max = kManyTokens,
+     .help = "Keep at most this many experts in memory, for experiments. Not set: as many as fit."},
+    {.name = "prefill-chunk", .type = OptionType::kInteger, .verbs = kAll,
+     .group = "Model and machine", .value_name = "N", .min = 1, .max = 8192,
+     .default_text = "256",
+     .help = "Prompt tokens that are computed together."},
+    {.name = "attention", .type = OptionType::kChoice, .verbs = kAll,
+     .group = "Model and machine", .value_name = "FORM", .choices = "absorbed|explicit",
+     .default_text = "absorbed",
+     .help = "Order of the attention products. The two agree to rounding."},
+    {.name = "latent-norm-eps", .type = OptionType::kReal, .verbs = kAll,
+     .group = "Model and machine", .value_name = "X", .min = 0, .max = 1,
+     .help = "Epsilon of the two latent norms. Not set: what the model's config says."},
+
+    {.name = "temp", .type = OptionType::kReal, .verbs = kAnswer,
+     .group = "Answers", .value_name = "X", .min = 0, .max = 100, .default_text = "0.7",
+     .help = "Temperature of sampling; 0 always takes the likeliest token. A default of the "
+             "model's goes before this one."},
+    {.name = "top-k", .type = OptionType::kInteger, .verbs = kAnswer,
+     .group = "Answers", .value_name = "N", .min = 0, .max = kManyTokens, .default_text = "0",
+     .help = "Sample from the N likeliest tokens; 0: from all. A default of the model's goes "
+             "before this one."},
+    {.name = "top-p", .type = OptionType::kReal, .verbs = kAnswer,
+     .group = "Answers", .value_name = "X", .min = 0, .max = 1, .default_text = "0.9",
+     .help = "Sample from the likeliest tokens that together have this share. A default of the "
+             "model's goes before this one."},
+    {.name = "min-p", .type = OptionType::kReal, .verbs = kAnswer,
+     .group = "Answers", .value_name = "X", .min = 0, .max = 1, .default_text = "0",
+     .help = "Drop tokens less likely than this fraction of the likeliest."},
+    {.name = "seed", .type = OptionType::kInteger, .verbs = kAnswer,
+     .group = "Answers", .value_name = "N", .min = 0, .max = 0x1p53,
+     .help = "Seed of sampling: same seed, same prompt, same answer. Not set: a new one each "
+             "time, shown by `--json`."},
+    {.name = "max-tokens", .type = OptionType::kInteger, .verbs = kAnswer,
+     .group = "Answers", .value_name = "N", .min = 1, .max = kManyTokens,
+     .help = "Longest answer in tokens. Not set: until the context window is full."},
+    {.name = "stop", .type = OptionType::kTextList, .verbs = kAnswer,
+     .group = "Answers", .value_name = "TEXT",
+     .help = "End the answer where this text would begin. May be given several times."},
+    {.name = "think", .type = OptionType::kChoice, .verbs = kAnswer,
+     .group = "Answers", .value_name = "WHETHER", .choices = "on|off", .default_text = "off",
+     .help = "Let the model reason before it answers: on or off. Off by default, because a slow "
+             "machine should answer first."},
+    {.name = "system", .type = OptionType::kText, .verbs = kAnswer,
+     .group = "Answers", .value_name = "TEXT",
+     .help = "System message: how the model should behave."},
+
+    {.name = "quiet", .type = OptionType::kSwitch, .letter = 'q', .verbs = kAll,
+     .group = "Output", .default_text = "off",
+     .help = "No notes, progress or statistics on standard error; errors only."},
+    {.name = "color", .type = OptionType::kChoice, .verbs = kAnswer,
+     .group = "Output", .value_name = "WHEN", .choices = "auto|always|never",
+     .default_text = "auto",
+     .help = "Colors: auto means on a terminal, unless NO_COLOR is set or TERM is dumb."},
+    {.name = "no-history", .type = OptionType::kSwitch, .verbs = kChatVerb | kConfigVerb,
+     .group = "Output", .default_text = "off",
+     .help = "Neither read nor write the history of lines typed in a chat."},
+
+    {.name = "messages", .type = OptionType::kText, .verbs = kRunVerb, .flag_only = true,
+     .group = "This call", .value_name = "FILE",
+     .help = "Answer a conversation: a JSON array of {\"role\", \"content\"} objects; - reads "
+             "standard input."},
+    {.name = "prompt-file", .type = OptionType::kText, .verbs = kRunVerb, .flag_only = true,
+     .group = "This call", .value_name = "FILE",
+     .help = "Read the prompt from a file; - reads standard input."},
+    {.name = "raw", .type = OptionType::kSwitch, .verbs = kRunVerb, .flag_only = true,
+     .group = "This call",
+     .help = "Continue the prompt as plain text, without the chat format."},
+    {.name = "layers", .type = OptionType::kSwitch, .verbs = kValidateVerb, .flag_only = true,
+     .group = "This call",
+     .help = "Compare the residual stream after each layer, too, where the fixture has it."},
+    {.name = "json", .type = OptionType::kSwitch, .verbs = kRunVerb | kInfoVerb | kValidateVerb,
+     .flag_only = true, .group = "This call",
+     .help = "Print one JSON object on standard output and nothing else."},
+});
+// clang-format on
+
+}  // namespace
+
+std::span<const OptionSpec> OptionTable() { return kTable; }
+
+}  // namespace coli

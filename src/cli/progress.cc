@@ -1,0 +1,88 @@
+#include "cli/progress.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cli/human.h"
+
+namespace coli {
+namespace {
+
+constexpr double kSilent_s = 2.0;
+constexpr double kRewrite_s = 0.25;
+constexpr double kPlainLine_s = 30.0;
+
+std::string Amount(uint64_t done, uint64_t total, ProgressUnit unit) {
+  if (unit == ProgressUnit::kTokens) {
+    return fmt::format("{} of {} tokens", done, total);
+  }
+  return fmt::format("{} of {}", FormatBytes(done), FormatBytes(total));
+}
+
+}  // namespace
+
+std::string ProgressLine(std::string_view label, uint64_t done, uint64_t total, double left_s, ProgressUnit unit,
+                         uint32_t columns) {
+  const double share = total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
+  const std::string percent = fmt::format("{:.0f} %", std::min(share, 1.0) * 100.0);
+  const std::string left = left_s < 0 ? "" : fmt::format(", {} left", FormatDuration(left_s));
+  const std::vector<std::string> from_long_to_short = {
+      fmt::format("{}: {}, {}{}", label, percent, Amount(done, total, unit), left),
+      fmt::format("{}: {}{}", label, percent, left),
+      fmt::format("{}: {}", label, percent),
+      percent,
+  };
+  for (const std::string& line : from_long_to_short) {
+    if (line.size() <= columns) {
+      return line;
+    }
+  }
+  return {};
+}
+
+Progress::Clock Progress::SteadyClock() {
+  return [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()); };
+}
+
+Progress::Progress(Output* output, std::string label, ProgressUnit unit, Clock clock)
+    : output_(output), label_(std::move(label)), unit_(unit), clock_(std::move(clock)), start_s_(clock_().count()) {}
+
+bool Progress::Due(double now) const {
+  if (now - start_s_ < kSilent_s) {
+    return false;
+  }
+  return shown_s_ < 0 || now - shown_s_ >= (output_->facts().rewrites_lines ? kRewrite_s : kPlainLine_s);
+}
+
+void Progress::Update(uint64_t done, uint64_t total) {
+  done_ = std::max(done_, std::min(done, total));
+  const double now = output_ == nullptr ? 0 : clock_().count();
+  if (output_ == nullptr || !Due(now)) {
+    return;
+  }
+  shown_s_ = now;
+  const double rate = static_cast<double>(done_) / (now - start_s_);
+  const double left_s = done_ == 0 ? -1 : static_cast<double>(total - std::min(done_, total)) / rate;
+  const bool rewrites = output_->facts().rewrites_lines;
+  // One column stays free: a full line would wrap on some terminals.
+  const uint32_t columns = rewrites ? output_->facts().columns - 1 : 200;
+  std::string line = ProgressLine(label_, done_, total, left_s, unit_, columns);
+  if (!rewrites) {
+    output_->Write("coli: " + line + "\n");
+    return;
+  }
+  const size_t width = line.size();
+  line.append(line_width_ - std::min(line_width_, width), ' ');
+  line_width_ = width;
+  output_->Write("\r" + line);
+}
+
+void Progress::Clear() {
+  if (line_width_ > 0) {
+    output_->Write("\r" + std::string(line_width_, ' ') + "\r");
+    line_width_ = 0;
+  }
+}
+
+}  // namespace coli

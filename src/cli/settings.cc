@@ -1,0 +1,95 @@
+#include "cli/settings.h"
+
+#include <random>
+#include <utility>
+
+#include "cli/progress.h"
+
+namespace coli {
+namespace {
+
+void Note(CommandContext& context, const std::string& text) {
+  if (Output* notes = context.notes()) {
+    notes->Write("coli: " + Harmless(text) + "\n");
+  }
+}
+
+}  // namespace
+
+EngineOptions MakeEngineOptions(const OptionValues& options, const std::filesystem::path& model_dir) {
+  EngineOptions engine;
+  engine.model_dir = model_dir;
+  engine.isa = options.Text("isa").value_or(engine.isa);
+  engine.threads = static_cast<uint32_t>(options.Integer("threads").value_or(0));
+  engine.ram_bytes = options.Integer("ram").value_or(0);
+  if (const auto experts = options.Integer("cache-experts")) {
+    engine.cache_experts = static_cast<uint32_t>(*experts);
+  }
+  engine.context = static_cast<uint32_t>(options.Integer("ctx").value_or(0));
+  engine.prefill_chunk = static_cast<uint32_t>(options.Integer("prefill-chunk").value_or(engine.prefill_chunk));
+  engine.attention =
+      options.Text("attention") == "explicit" ? AttentionForm::kExplicit : AttentionForm::kAbsorbed;
+  if (const auto eps = options.Real("latent-norm-eps")) {
+    engine.latent_norm_eps = static_cast<float>(*eps);
+  }
+  engine.max_sequences = 1;   // one conversation: the rest of the memory is for experts
+  return engine;
+}
+
+void ApplyModelDefaults(const ModelConfig& config, OptionValues& options) {
+  const auto set = [&](const char* name, OptionValue value) {
+    options.Set(*FindOption(name), std::move(value), Origin::kModel, "generation_config.json");
+  };
+  if (config.temperature) {
+    set("temp", double{*config.temperature});
+  }
+  if (config.top_p) {
+    set("top-p", double{*config.top_p});
+  }
+  if (config.top_k) {
+    set("top-k", uint64_t{*config.top_k});
+  }
+}
+
+uint64_t RandomSeed() { return std::random_device()(); }
+
+SamplingOptions MakeSampling(const OptionValues& options) {
+  SamplingOptions sampling;
+  sampling.temperature = static_cast<float>(options.Real("temp").value_or(0));
+  sampling.top_k = static_cast<uint32_t>(options.Integer("top-k").value_or(0));
+  sampling.top_p = static_cast<float>(options.Real("top-p").value_or(1));
+  sampling.min_p = static_cast<float>(options.Real("min-p").value_or(0));
+  const auto seed = options.Integer("seed");
+  sampling.seed = seed ? *seed : RandomSeed();
+  return sampling;
+}
+
+GenerationRequest OpenModel::Request(const OptionValues& options, std::vector<TokenId> prompt) const {
+  GenerationRequest request;
+  request.prompt = std::move(prompt);
+  request.sampling = MakeSampling(options);
+  request.max_tokens = static_cast<uint32_t>(options.Integer("max-tokens").value_or(0));
+  request.stop_tokens = stop_tokens;
+  return request;
+}
+
+Result<OpenModel> LoadChosenModel(CommandContext& context) {
+  COLI_ASSIGN_OR_RETURN(const ModelChoice choice, ChooseModel(context.options.Text("model"), ThisExecutable()));
+  if (choice.built_in) {
+    Note(context, "using the small built-in model; name another with --model DIR");
+  }
+  COLI_ASSIGN_OR_RETURN(ModelText text, LoadModelText(choice.directory));
+  std::vector<TokenId> stop_tokens = text.format.StopIds(text.tokenizer);
+  Progress progress(context.notes(), "loading the model", ProgressUnit::kBytes);
+  COLI_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                        Engine::Create(MakeEngineOptions(context.options, choice.directory),
+                                       [&](uint64_t done, uint64_t total) { progress.Update(done, total); }));
+  progress.Clear();
+  for (const std::string& warning : engine->config().warnings) {
+    Note(context, "note: " + warning);
+  }
+  ApplyModelDefaults(engine->config(), context.options);
+  return OpenModel{std::move(text), std::move(engine), std::move(stop_tokens)};
+}
+
+}  // namespace coli

@@ -1,0 +1,129 @@
+#include "engine/engine.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "engine/loaded_model.h"
+#include "engine/scheduler.h"
+
+namespace coli {
+namespace {
+
+// How long the engine sleeps when every reader is behind.
+constexpr std::chrono::milliseconds kStallPause{2};
+
+class EngineThread final : public Engine {
+ public:
+  EngineThread(std::unique_ptr<LoadedModel> model, const EngineOptions& options)
+      : model_(std::move(model)), prefill_rows_(options.prefill_chunk) {
+    info_.isa = model_->kernels().name;
+    info_.threads = static_cast<uint32_t>(model_->pool().threads());
+    info_.io = model_->experts().io().name();
+    info_.context = model_->plan().context;
+    info_.expert_slots = model_->experts().slots();
+    info_.plan = model_->plan();
+    thread_ = std::jthread([this](const std::stop_token& stop) { Loop(stop); });
+  }
+
+  ~EngineThread() override {
+    thread_.request_stop();
+    CancelStreams();   // so that a step in progress ends within a layer
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  Result<std::shared_ptr<TokenStream>> Submit(GenerationRequest request) override {
+    COLI_RETURN_IF_ERROR(Check(request));
+    auto stream = std::make_shared<TokenStream>();
+    auto sequence = std::make_unique<Sequence>(std::move(request), stream);
+    {
+      const std::lock_guard lock(mutex_);
+      submitted_.push_back(std::move(sequence));
+      std::erase_if(streams_, [](const auto& held) { return held.expired(); });
+      streams_.push_back(stream);
+    }
+    changed_.notify_one();
+    return stream;
+  }
+
+  SessionHandle OpenSession() override { return std::make_shared<Session>(); }
+  const ModelConfig& config() const override { return model_->config(); }
+  const EngineInfo& info() const override { return info_; }
+
+ private:
+  Status Check(const GenerationRequest& request) const {
+    COLI_RETURN_IF_ERROR(CheckSamplingOptions(request.sampling));
+    if (request.prompt.empty()) {
+      return Fail(ErrorCode::kInvalidArgument, "the prompt is empty");
+    }
+    for (const TokenId token : request.prompt) {
+      if (Raw(token) < 0 || static_cast<uint32_t>(Raw(token)) >= config().vocab_size) {
+        return Fail(ErrorCode::kInvalidArgument, "token {} of the prompt is outside the model's vocabulary of {}",
+                    Raw(token), config().vocab_size);
+      }
+    }
+    if (request.prompt.size() >= info_.context) {
+      return Fail(ErrorCode::kContextLength,
+                  "the prompt has {} tokens and the context is {} positions: no room for an answer", request.prompt.size(),
+                  info_.context);
+    }
+    return Ok();
+  }
+
+  void Loop(const std::stop_token& stop) {
+    Scheduler scheduler(*model_, prefill_rows_);
+    while (!stop.stop_requested()) {
+      {
+        std::unique_lock lock(mutex_);
+        const auto ready = [&] { return !submitted_.empty(); };
+        if (scheduler.idle()) {
+          changed_.wait(lock, stop, ready);
+        } else if (stalled_) {
+          changed_.wait_for(lock, stop, kStallPause, ready);
+        }
+        TakeSubmitted(scheduler);
+      }
+      stalled_ = !scheduler.Step();
+    }
+    const std::lock_guard lock(mutex_);
+    TakeSubmitted(scheduler);
+    scheduler.CancelAll();
+  }
+
+  void CancelStreams() {
+    const std::lock_guard lock(mutex_);
+    for (const std::weak_ptr<TokenStream>& held : streams_) {
+      if (const std::shared_ptr<TokenStream> stream = held.lock()) {
+        stream->Cancel();
+      }
+    }
+  }
+
+  void TakeSubmitted(Scheduler& scheduler) {
+    while (!submitted_.empty()) {
+      scheduler.Enqueue(std::move(submitted_.front()));
+      submitted_.pop_front();
+    }
+  }
+
+  const std::unique_ptr<LoadedModel> model_;
+  const uint32_t prefill_rows_;
+  EngineInfo info_;
+  std::mutex mutex_;                                  // guards submitted_ and streams_
+  std::condition_variable_any changed_;
+  std::deque<std::unique_ptr<Sequence>> submitted_;   // the request queue
+  std::vector<std::weak_ptr<TokenStream>> streams_;   // of all requests that may still run
+  bool stalled_ = false;                              // engine thread: the last step had nothing to compute
+  std::jthread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options, const Progress& progress) {
+  COLI_ASSIGN_OR_RETURN(std::unique_ptr<LoadedModel> model, LoadedModel::Load(options, progress));
+  return std::make_unique<EngineThread>(std::move(model), options);
+}
+
+}  // namespace coli

@@ -1,0 +1,64 @@
+// A reference fixture: token sequences and the logits that a reference implementation computed for them (docs/validate.md).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "store/safetensors.h"
+
+namespace coli {
+
+// One f32 matrix of reference.safetensors.
+struct ReferenceMatrix {
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+  std::vector<float> values;
+  const float* row(size_t r) const { return values.data() + r * cols; }
+};
+
+struct FixtureCase {
+  std::string name;
+  std::vector<TokenId> ids;              // prompt and continuation
+  uint32_t prompt_length = 0;            // at least 1
+  bool greedy = false;                   // ids after the prompt are the reference's greedy continuation
+  uint32_t first_position = 0;           // rope position of the first token
+  std::string logits;                    // tensor names
+  std::optional<std::string> mtp_logits;
+  std::optional<uint32_t> first_inconclusive;   // this row and later ones are not judged
+
+  // Rows that are judged, of `rows` rows.
+  uint32_t judged(uint32_t rows) const { return first_inconclusive ? std::min(*first_inconclusive, rows) : rows; }
+};
+
+class Fixture {
+ public:
+  // Reads DIR/reference.json and the header of DIR/reference.safetensors. `vocab_size` bounds the ids and is checked later,
+  // against each matrix. Errors name file, field and value.
+  static Result<Fixture> Open(const std::filesystem::path& directory);
+
+  const std::vector<FixtureCase>& cases() const { return cases_; }
+  double tolerance() const { return tolerance_; }
+  std::optional<float> latent_norm_eps() const { return latent_norm_eps_; }
+
+  bool Has(const std::string& tensor) const { return tensors_.contains(tensor); }
+  // The f32 tensor `name` of shape [rows, cols], finite.
+  Result<ReferenceMatrix> Read(const std::string& name, uint32_t rows, uint32_t cols) const;
+
+ private:
+  std::filesystem::path directory_;
+  std::vector<FixtureCase> cases_;
+  double tolerance_ = 0;
+  std::optional<float> latent_norm_eps_;
+  std::unique_ptr<SafetensorsFile> file_;
+  std::map<std::string, StoredTensor> tensors_;
+};
+
+}  // namespace coli

@@ -1,0 +1,61 @@
+// A model ready to compute: its parts, built in dependency order from options. Engine thread only once built.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "backend/backend.h"
+#include "engine/memory_plan.h"
+#include "engine/options.h"
+#include "model/forward.h"
+#include "model/model_config.h"
+#include "model/weights.h"
+#include "store/container.h"
+#include "store/expert_store.h"
+#include "sys/thread_pool.h"
+
+namespace coli {
+
+class LoadedModel {
+ public:
+  using Progress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
+  // Makes the engine that reads experts; tests put a faulty one in its place. Empty: reader threads.
+  using IoFactory = std::function<std::unique_ptr<IoEngine>()>;
+
+  // Errors: every fault of the model directory, options out of range, a budget that is too small.
+  static Result<std::unique_ptr<LoadedModel>> Load(const EngineOptions& options, const Progress& progress = {},
+                                                   const IoFactory& io = {});
+  LoadedModel(const LoadedModel&) = delete;
+  LoadedModel& operator=(const LoadedModel&) = delete;
+
+  const ModelConfig& config() const { return config_; }
+  const ModelWeights& weights() const { return weights_; }
+  const MemoryPlan& plan() const { return plan_; }
+  const KernelTable& kernels() const { return *kernels_; }
+  ThreadPool& pool() { return *pool_; }
+  Backend& backend() { return *backend_; }
+  ExpertStore& experts() { return *experts_; }
+  Forward& forward() { return *forward_; }
+
+ private:
+  LoadedModel(ModelConfig config, Container container) : config_(std::move(config)), container_(std::move(container)) {}
+  Status Build(const EngineOptions& options, const Progress& progress, const IoFactory& io);
+
+  ModelConfig config_;
+  Container container_;
+  MemoryPlan plan_;
+  ModelWeights weights_;
+  const KernelTable* kernels_ = nullptr;
+  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<ExpertStore> experts_;
+  std::unique_ptr<Forward> forward_;
+};
+
+// Ranges of the plain numbers among the options.
+Status CheckEngineOptions(const EngineOptions& options);
+
+// Facts and plan of a model directory without loading it.
+Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& config, const WeightCatalog& catalog);
+
+}  // namespace coli

@@ -1,0 +1,174 @@
+#include "engine/scheduler.h"
+
+#include <algorithm>
+
+namespace coli {
+
+std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> running, uint32_t prefill_rows) {
+  std::vector<Slice> slices;
+  for (const std::unique_ptr<Sequence>& sequence : running) {
+    if (!sequence->in_prefill()) {
+      if (!sequence->stalled()) {
+        slices.push_back({sequence.get(), 1});
+      }
+      continue;
+    }
+    const uint32_t rows = std::min(sequence->pending(), prefill_rows);
+    if (rows > 0) {
+      slices.push_back({sequence.get(), rows});
+      prefill_rows -= rows;
+    }
+  }
+  return slices;
+}
+
+Scheduler::Scheduler(LoadedModel& model, uint32_t prefill_rows)
+    : model_(model), prefill_rows_(prefill_rows), sampler_(model.config().vocab_size, model.kernels().vector.softmax) {}
+
+void Scheduler::Enqueue(std::unique_ptr<Sequence> sequence) { waiting_.push_back(std::move(sequence)); }
+
+bool Scheduler::Step() {
+  DropCancelled();
+  Admit();
+  const std::vector<Slice> slices = ChooseSlices(running_, prefill_rows_);
+  if (slices.empty()) {
+    return false;
+  }
+  RunSlices(slices);
+  return true;
+}
+
+void Scheduler::CancelAll() {
+  for (const auto& sequence : waiting_) {
+    sequence->stream().Cancel();
+  }
+  for (const auto& sequence : running_) {
+    sequence->stream().Cancel();
+  }
+  DropCancelled();
+}
+
+void Scheduler::DropCancelled() {
+  const auto drop = [&](const std::unique_ptr<Sequence>& sequence) {
+    if (!sequence->stream().cancelled()) {
+      return false;
+    }
+    sequence->Finish(FinishReason::kCancelled, model_.experts().stats());
+    return true;
+  };
+  waiting_.remove_if(drop);
+  std::erase_if(running_, drop);
+}
+
+// First come, first served, except that a busy session's next request waits for it without blocking the others.
+void Scheduler::Admit() {
+  for (auto it = waiting_.begin(); it != waiting_.end() && running_.size() < model_.plan().sequences;) {
+    if (!TryStart(**it)) {
+      ++it;
+      continue;
+    }
+    running_.push_back(std::move(*it));
+    it = waiting_.erase(it);
+  }
+}
+
+bool Scheduler::TryStart(Sequence& sequence) {
+  Session& session = sequence.session();
+  if (session.busy || (!session.cache && !TakeCache(sequence.shared_session()))) {
+    return false;
+  }
+  session.last_use = ++clock_;
+  sequence.Start(model_.experts().stats());
+  return true;
+}
+
+// Gives `session` a cache; when all are out, the one of the conversation that was idle for longest.
+bool Scheduler::TakeCache(const SessionHandle& session) {
+  std::erase_if(with_cache_, [](const std::weak_ptr<Session>& held) {
+    const std::shared_ptr<Session> alive = held.lock();
+    return !alive || !alive->cache;
+  });
+  if (with_cache_.size() < model_.plan().sequences) {
+    Result<KvCache> cache = KvCache::Create(model_.config(), model_.plan().context, false);
+    if (!cache) {
+      return false;
+    }
+    session->cache = *std::move(cache);
+    with_cache_.push_back(session);
+    return true;
+  }
+  std::shared_ptr<Session> oldest;
+  for (const std::weak_ptr<Session>& held : with_cache_) {
+    std::shared_ptr<Session> candidate = held.lock();
+    if (candidate && !candidate->busy && (!oldest || candidate->last_use < oldest->last_use)) {
+      oldest = std::move(candidate);
+    }
+  }
+  if (!oldest) {
+    return false;
+  }
+  session->cache = std::move(oldest->cache);
+  with_cache_.push_back(session);
+  oldest->cache.reset();
+  oldest->tokens.clear();
+  return true;
+}
+
+void Scheduler::RunSlices(const std::vector<Slice>& slices) {
+  Batch batch;
+  for (const Slice& slice : slices) {
+    Sequence& sequence = *slice.sequence;
+    const auto index = static_cast<uint32_t>(batch.caches.size());
+    batch.caches.push_back(&*sequence.session().cache);
+    for (uint32_t i = 0; i < slice.rows; ++i) {
+      const uint32_t position = sequence.computed() + i;
+      batch.rows.push_back({index, sequence.token(position), position, i + 1 == sequence.pending()});
+    }
+  }
+  batch.cancelled = [&](uint32_t index) { return slices[index].sequence->stream().cancelled(); };
+  Result<StepResult> result = model_.forward().Run(std::move(batch));
+  if (!result) {
+    for (const Slice& slice : slices) {
+      slice.sequence->Fail(result.error());
+      Remove(slice.sequence);
+    }
+    return;
+  }
+  TakeTokens(*result, slices);
+}
+
+void Scheduler::TakeTokens(const StepResult& result, const std::vector<Slice>& slices) {
+  size_t row = 0;   // of the result; rows appear in the order of the slices
+  for (size_t i = 0; i < slices.size(); ++i) {
+    Sequence& sequence = *slices[i].sequence;
+    const bool has_logits = row < result.rows.size() && result.rows[row].sequence == i;
+    const std::span<const float> logits(result.logits.row(row), has_logits ? result.logits.cols : 0);
+    row += has_logits ? 1 : 0;
+    if (sequence.stream().cancelled()) {
+      continue;   // its rows may be missing from some layers: not counted; DropCancelled closes it
+    }
+    sequence.Advance(slices[i].rows);
+    if (!has_logits) {
+      continue;
+    }
+    const Result<TokenId> token = Sample(logits, sequence.sampling(), sequence.generated(), sampler_);
+    if (!token) {
+      sequence.Fail(token.error());
+      Remove(&sequence);
+    } else if (sequence.Accept(*token, IsStop(sequence, *token), model_.plan().context)) {
+      sequence.Finish(sequence.reason(), model_.experts().stats());
+      Remove(&sequence);
+    }
+  }
+}
+
+void Scheduler::Remove(const Sequence* sequence) {
+  std::erase_if(running_, [&](const std::unique_ptr<Sequence>& held) { return held.get() == sequence; });
+}
+
+bool Scheduler::IsStop(const Sequence& sequence, TokenId token) const {
+  return std::ranges::find(model_.config().eos_tokens, token) != model_.config().eos_tokens.end() ||
+         sequence.IsRequestStop(token);
+}
+
+}  // namespace coli

@@ -1,0 +1,57 @@
+// Decides which rows the next step computes, and turns its logits into tokens: continuous batching of prefill slices and
+// decode rows. The only caller of the forward pass. Engine thread only.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/loaded_model.h"
+#include "engine/sampler.h"
+#include "engine/sequence.h"
+
+namespace coli {
+
+// What one sequence contributes to a step.
+struct Slice {
+  Sequence* sequence;
+  uint32_t rows;
+};
+
+// Every decoding sequence that is not stalled gets its row; prefill slices share `prefill_rows` in order of admission. Pure.
+std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> running, uint32_t prefill_rows);
+
+class Scheduler {
+ public:
+  // `model` must outlive the scheduler. `prefill_rows`: prompt rows of one step.
+  Scheduler(LoadedModel& model, uint32_t prefill_rows);
+
+  void Enqueue(std::unique_ptr<Sequence> sequence);
+  // Admits what fits, drops what was cancelled, computes one step. False when there was nothing to compute.
+  bool Step();
+  bool idle() const { return waiting_.empty() && running_.empty(); }
+  // Ends every request: cancelled.
+  void CancelAll();
+
+ private:
+  void DropCancelled();
+  void Admit();
+  bool TryStart(Sequence& sequence);
+  bool TakeCache(const SessionHandle& session);
+  void RunSlices(const std::vector<Slice>& slices);
+  void TakeTokens(const StepResult& result, const std::vector<Slice>& slices);
+  void Remove(const Sequence* sequence);
+  bool IsStop(const Sequence& sequence, TokenId token) const;
+
+  LoadedModel& model_;
+  const uint32_t prefill_rows_;
+  SamplerScratch sampler_;
+  std::list<std::unique_ptr<Sequence>> waiting_;
+  std::vector<std::unique_ptr<Sequence>> running_;
+  std::vector<std::weak_ptr<Session>> with_cache_;   // sessions that hold a KV cache
+  uint64_t clock_ = 0;                               // admissions so far
+};
+
+}  // namespace coli

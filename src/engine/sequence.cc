@@ -1,0 +1,90 @@
+#include "engine/sequence.h"
+
+#include <algorithm>
+
+namespace coli {
+namespace {
+
+double Seconds(Sequence::Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+Sequence::Sequence(GenerationRequest request, std::shared_ptr<TokenStream> stream)
+    : request_(std::move(request)), stream_(std::move(stream)), tokens_(request_.prompt), submitted_(Clock::now()) {
+  if (!request_.session) {
+    request_.session = std::make_shared<Session>();
+  }
+}
+
+void Sequence::Start(const ExpertStoreStats& store) {
+  started_ = Clock::now();
+  store_at_start_ = store;
+  const auto prompt = static_cast<uint32_t>(tokens_.size());
+  // The last prompt token is always computed: its row gives the first logits.
+  computed_ = std::min(session().CommonPrefix(tokens_), prompt - 1);
+  session().tokens.resize(computed_);
+  session().busy = true;
+  stats_.prompt_tokens = prompt;
+  stats_.reused_tokens = computed_;
+  stats_.queued_s = Seconds(started_ - submitted_);
+  stream_->SetPrefilled(computed_);
+}
+
+void Sequence::Advance(uint32_t rows) {
+  for (uint32_t i = 0; i < rows; ++i) {
+    session().tokens.push_back(tokens_[computed_ + i]);
+  }
+  computed_ += rows;
+  if (in_prefill()) {
+    stream_->SetPrefilled(computed_);
+  }
+}
+
+bool Sequence::Accept(TokenId token, bool stop, uint32_t context) {
+  const Clock::time_point now = Clock::now();
+  if (generated_ == 0) {
+    first_token_ = now;
+    stats_.prefill_s = Seconds(now - started_);
+    stats_.first_token_s = Seconds(now - submitted_);
+  }
+  stats_.decode_s = Seconds(now - first_token_);
+  if (stop) {
+    reason_ = FinishReason::kStop;
+    return true;
+  }
+  tokens_.push_back(token);
+  ++generated_;
+  stats_.completion_tokens = generated_;
+  stream_->Push(token);
+  if (request_.max_tokens != 0 && generated_ == request_.max_tokens) {
+    reason_ = FinishReason::kLength;
+    return true;
+  }
+  if (tokens_.size() == context) {
+    reason_ = FinishReason::kContext;
+    return true;
+  }
+  return false;
+}
+
+bool Sequence::IsRequestStop(TokenId token) const {
+  return std::ranges::find(request_.stop_tokens, token) != request_.stop_tokens.end();
+}
+
+void Sequence::Finish(FinishReason reason, const ExpertStoreStats& store) {
+  stats_.expert_hits = store.hits - store_at_start_.hits;
+  stats_.expert_misses = store.misses - store_at_start_.misses;
+  stats_.bytes_read = store.bytes_read - store_at_start_.bytes_read;
+  stats_.io_wait_s = static_cast<double>(store.wait_us - store_at_start_.wait_us) * 1e-6;
+  Release();
+  stream_->Finish(GenerationResult{reason, stats_});
+}
+
+void Sequence::Fail(Error error) {
+  Release();
+  stream_->Finish(tl::unexpected<Error>(std::move(error)));
+}
+
+void Sequence::Release() { session().busy = false; }
+
+}  // namespace coli

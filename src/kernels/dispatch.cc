@@ -1,0 +1,83 @@
+#include "kernels/dispatch.h"
+
+#include <string>
+
+#include "kernels/reference/reference.h"
+#if defined(__x86_64__)
+#include "kernels/x86/avx2.h"
+#endif
+
+namespace coli {
+namespace {
+
+bool AlwaysSupported() { return true; }
+
+#if defined(__x86_64__)
+// These also ask whether the operating system saves the wide registers.
+bool CpuHasAvx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+         __builtin_cpu_supports("bmi2");
+}
+#endif
+
+KernelTable MakeTable(Isa isa, std::string_view name, const IsaKernels& kernels) {
+  KernelTable table{.isa = isa, .name = name, .matrix = {}, .vector = kernels.vector};
+  for (size_t i = 0; i < table.matrix.size(); ++i) {
+    table.matrix[i] = kernels.matrix[i] != nullptr ? kernels.matrix[i] : ReferenceKernels().matrix[i];
+  }
+  return table;
+}
+
+struct Candidate {
+  KernelTable table;
+  bool supported;
+};
+
+// All instruction sets of this build, worst first.
+const std::vector<Candidate>& Candidates() {
+  static const std::vector<Candidate> candidates = {
+#define COLI_ISA(id, name, kernels, supported) {MakeTable(Isa::id, name, kernels()), supported()},
+#include "kernels/isas.def"
+#undef COLI_ISA
+  };
+  return candidates;
+}
+
+std::string AvailableNames() {
+  std::string names = "auto";
+  for (const KernelTable* table : AvailableKernels()) {
+    names.append(", ").append(table->name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<const KernelTable*> AvailableKernels() {
+  std::vector<const KernelTable*> tables;
+  for (const Candidate& candidate : Candidates()) {
+    if (candidate.supported) {
+      tables.push_back(&candidate.table);
+    }
+  }
+  return tables;
+}
+
+Result<const KernelTable*> SelectKernels(std::string_view name) {
+  if (name == "auto") {
+    return AvailableKernels().back();
+  }
+  for (const Candidate& candidate : Candidates()) {
+    if (candidate.table.name != name) {
+      continue;
+    }
+    if (!candidate.supported) {
+      return Fail(ErrorCode::kUnsupported, "instruction set '{}': this CPU lacks it; available: {}", name, AvailableNames());
+    }
+    return &candidate.table;
+  }
+  return Fail(ErrorCode::kInvalidArgument, "instruction set '{}': unknown in this build; available: {}", name,
+              AvailableNames());
+}
+
+}  // namespace coli

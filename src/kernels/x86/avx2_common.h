@@ -1,0 +1,45 @@
+// What the AVX2 kernels share. Included by avx2.cc only: everything here has internal linkage, so that no function
+// compiled for AVX2 can stand in for one that runs on every CPU.
+#pragma once
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/kernel_functions.h"
+
+namespace coli {
+namespace {
+
+constexpr uint32_t kCacheLine = 64;
+
+inline uint32_t CeilDivide(uint32_t a, uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+inline size_t RoundUpToLine(size_t bytes) { return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine; }
+
+// The fixed order of additions: ((0+4)+(2+6)) + ((1+5)+(3+7)).
+inline float AddLanes(__m256 lanes) {
+  const __m128 fours = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));
+  const __m128 twos = _mm_add_ps(fours, _mm_movehl_ps(fours, fours));
+  return _mm_cvtss_f32(_mm_add_ss(twos, _mm_movehdup_ps(twos)));
+}
+
+// The same order for 8 lanes of f64, 0..3 in `low` and 4..7 in `high`.
+inline double AddLanes(__m256d low, __m256d high) {
+  const __m256d fours = _mm256_add_pd(low, high);
+  const __m128d twos = _mm_add_pd(_mm256_castpd256_pd128(fours), _mm256_extractf128_pd(fours, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(twos, _mm_unpackhi_pd(twos, twos)));
+}
+
+inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+
+inline void Store(void* p, __m256i value) { _mm256_storeu_si256(static_cast<__m256i*>(p), value); }
+
+// Asks for the line `bytes` after `p`, which may lie outside the matrix: prefetches never fault.
+inline void PrefetchAhead(const void* p, uintptr_t bytes) {
+  _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(p) + bytes), _MM_HINT_T0);
+}
+
+}  // namespace
+}  // namespace coli

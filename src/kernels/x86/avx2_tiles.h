@@ -1,0 +1,42 @@
+// The loops over rows and tokens that every product shares. Part of avx2.cc.
+//
+// A codec describes the products of one format:
+//   Codec(w)                                  shapes and pointers of a matrix
+//   codec.Row<kTokens>(row, x, x_stride, y, y_stride)   one weight row times kTokens prepared tokens
+#pragma once
+
+#include "kernels/x86/avx2_common.h"
+
+namespace coli {
+namespace {
+
+// Rows that stay in the second-level cache while all tokens pass over them.
+constexpr uint32_t kRowBlock = 64;
+
+template <class Codec>
+void MultiplyTokens(const Codec& codec, const PreparedRows& x, uint32_t begin, uint32_t end, float* y, size_t y_stride) {
+  constexpr uint32_t kTile = Codec::kTileTokens;
+  uint32_t t = 0;
+  for (; t + kTile <= x.tokens; t += kTile) {
+    for (uint32_t r = begin; r < end; ++r) {
+      codec.template Row<kTile>(r, x.bytes + t * x.row_bytes, x.row_bytes, y + t * y_stride + r, y_stride);
+    }
+  }
+  for (; t < x.tokens; ++t) {
+    for (uint32_t r = begin; r < end; ++r) {
+      codec.template Row<1>(r, x.bytes + t * x.row_bytes, x.row_bytes, y + t * y_stride + r, y_stride);
+    }
+  }
+}
+
+template <class Codec>
+void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, uint32_t row_end, float* y, size_t y_stride) {
+  const Codec codec(w);
+  for (uint32_t begin = row_begin; begin < row_end; begin += kRowBlock) {
+    const uint32_t end = row_end - begin < kRowBlock ? row_end : begin + kRowBlock;
+    MultiplyTokens(codec, x, begin, end, y, y_stride);
+  }
+}
+
+}  // namespace
+}  // namespace coli

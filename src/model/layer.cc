@@ -1,0 +1,78 @@
+#include "model/layer.h"
+
+#include <cmath>
+
+namespace coli {
+
+Result<LayerScratch> LayerScratch::Create(const ModelConfig& config, Backend& backend, uint32_t max_rows,
+                                          uint32_t context, bool explicit_attention) {
+  COLI_ASSIGN_OR_RETURN(AttentionScratch attention,
+                        AttentionScratch::Create(config, backend.pool().threads(), context));
+  return LayerScratch{std::move(attention),
+                      std::vector<float>(context),
+                      std::vector<uint32_t>(context),
+                      ExpertPlan(config.router, max_rows),
+                      RouteScratch(config.router, backend.vector().sigmoid),
+                      explicit_attention};
+}
+
+Layer::Layer(const ModelConfig& config, const LayerWeights& weights, LayerId id, Backend& backend, ExpertStore& store)
+    : config_(config), w_(weights), id_(id), backend_(backend), attention_(config, weights.attention, id, backend) {
+  if (weights.indexer) {
+    indexer_.emplace(config, *weights.indexer, id, backend);
+  }
+  if (weights.moe) {
+    experts_.emplace(config, *weights.moe, id, backend, store);
+  }
+}
+
+Status Layer::Run(Step& step, LayerScratch& scratch) const {
+  Normalize(step, w_.input_norm);
+  attention_.Project(step);
+  if (indexer_) {
+    indexer_->Select(step, scratch.key_scores, scratch.key_order);
+  }
+  attention_.Attend(step, scratch.attention, scratch.explicit_attention);
+  AddToResidual(step);
+  Normalize(step, w_.post_attention_norm);
+  COLI_RETURN_IF_ERROR(FeedForward(step, scratch));
+  AddToResidual(step);
+  return CheckFinite(step);
+}
+
+Status Layer::FeedForward(Step& step, LayerScratch& scratch) const {
+  if (!experts_) {
+    backend_.Ffn(*w_.dense, step.Of(step.a.normed), step.a.ffn_inner, step.Of(step.a.mixed));
+    return Ok();
+  }
+  Status status = experts_->Run(step, scratch.plan, scratch.route);
+  return status ? status : Status(Wrap(status.error(), fmt::format("layer {}", Raw(id_))));
+}
+
+void Layer::Normalize(Step& step, const std::vector<float>& weight) const {
+  const Activations& a = step.a;
+  backend_.ForRows(step.rows(), [&](size_t r) {
+    backend_.vector().rms_norm(a.x.row(r), weight.data(), config_.rms_norm_eps, a.normed.row(r), a.x.cols);
+  });
+}
+
+void Layer::AddToResidual(Step& step) const {
+  const Activations& a = step.a;
+  backend_.ForRows(step.rows(), [&](size_t r) { backend_.vector().add(a.mixed.row(r), a.x.row(r), a.x.cols); });
+}
+
+// A value that is not finite would spread silently; here the layer that made it is still known.
+Status Layer::CheckFinite(const Step& step) const {
+  for (size_t r = 0; r < step.rows(); ++r) {
+    const float* const x = step.a.x.row(r);
+    for (uint32_t i = 0; i < step.a.x.cols; ++i) {
+      if (!std::isfinite(x[i])) {
+        return Fail(ErrorCode::kNumeric, "layer {}, position {}: the residual stream is not finite; are the weights damaged?",
+                    Raw(id_), step.row(r).position);
+      }
+    }
+  }
+  return Ok();
+}
+
+}  // namespace coli

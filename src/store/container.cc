@@ -1,0 +1,313 @@
+#include "store/container.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "base/json.h"
+#include "store/finite.h"
+#include "store/recognition.h"
+
+namespace coli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kExtension = ".safetensors";
+constexpr std::string_view kReferenceName = "reference.safetensors";   // expected results beside a test model
+constexpr std::string_view kIndexName = "model.safetensors.index.json";
+constexpr std::string_view kScalesSuffix = ".qs";
+constexpr std::string_view kStampsKey = "colibri.fmt";
+constexpr size_t kMaxStamps = 4096;
+constexpr uint64_t kMaxIndexBytes = uint64_t{64} << 20;
+constexpr uint64_t kScalesAlignment = 64;
+
+bool IsWeightsFile(std::string_view name) {
+  return name.ends_with(kExtension) && !name.starts_with('.') && name != kReferenceName;
+}
+
+// Weights in files that are not read here, for the message when there are no others.
+bool IsForeignWeightsFile(std::string_view name) {
+  return name.ends_with(".gguf") || name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth");
+}
+
+struct Listing {
+  std::vector<fs::path> weights;   // by name
+  std::string foreign;             // the name of one foreign weights file, if any
+};
+
+Result<Listing> List(const fs::path& directory) {
+  std::error_code error;
+  const fs::file_status status = fs::status(directory, error);
+  if (!fs::exists(status)) {
+    return Fail(ErrorCode::kNotFound, "{}: expected a model directory, found nothing", directory.string());
+  }
+  if (!fs::is_directory(status)) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected a model directory, found a file", directory.string());
+  }
+  Listing listing;
+  fs::directory_iterator entry(directory, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (IsWeightsFile(name)) {
+      listing.weights.push_back(entry->path());
+    } else if (IsForeignWeightsFile(name)) {
+      listing.foreign = name;
+    }
+  }
+  if (error) {
+    return Fail(ErrorCode::kIo, "{}: cannot be listed: {}", directory.string(), error.message());
+  }
+  std::ranges::sort(listing.weights);
+  return listing;
+}
+
+// The float format of a dtype; nothing for integers and what is not implemented.
+std::optional<FormatId> FloatFormat(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return FormatId::kF32;
+    case DType::kBf16: return FormatId::kBf16;
+    case DType::kF16: return FormatId::kF16;
+    default: return std::nullopt;   // NOLINT: most dtypes
+  }
+}
+
+bool IsCodes(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
+
+std::string Place(const StoredTensor& tensor, std::string_view name) {
+  return fmt::format("{}: tensor {}", tensor.file->path(), name);
+}
+
+std::string Place(const StoredMatrix& matrix) {
+  return fmt::format("{}: tensor {}", matrix.codes.file->path(), matrix.name);
+}
+
+std::string Describe(const StoredTensor& tensor) {
+  return fmt::format("{} {}", Name(tensor.dtype), ShapeText(tensor.shape));
+}
+
+tl::unexpected<Error> UnsupportedDType(const StoredTensor& tensor, std::string_view name) {
+  return Fail(ErrorCode::kUnsupported, "{}: expected F32, BF16, F16, or U8 with scales, found {}, which is not implemented",
+              Place(tensor, name), Describe(tensor));
+}
+
+Extent ExtentOf(const StoredTensor& tensor) { return {tensor.file, tensor.offset, tensor.bytes}; }
+
+// Stamps speak of dense tensors only: there are too many routed experts to list.
+bool IsRoutedExpert(std::string_view name) { return name.find(".experts.") != std::string_view::npos; }
+
+}  // namespace
+
+Result<Container> Container::Open(const fs::path& directory) {
+  COLI_ASSIGN_OR_RETURN(const Listing listing, List(directory));
+  if (listing.weights.empty()) {
+    return Fail(ErrorCode::kNotFound, "{}: expected weights in *{} files, found none{}", directory.string(), kExtension,
+                listing.foreign.empty() ? "" : fmt::format(" (only {}, which is not read)", listing.foreign));
+  }
+  Container container;
+  container.directory_ = directory;
+  for (const fs::path& path : listing.weights) {
+    COLI_RETURN_IF_ERROR(container.AddFile(path));
+  }
+  COLI_RETURN_IF_ERROR(container.CheckIndex());
+  return container;
+}
+
+Status Container::AddFile(const fs::path& path) {
+  COLI_ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(path));
+  for (const auto& entry : file->header().entries()) {
+    const auto [place, is_new] = tensors_.emplace(entry.name, file->Tensor(entry));
+    if (!is_new) {
+      return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected in one file, found in {} too", path.string(), entry.name,
+                  place->second.file->path());
+    }
+  }
+  COLI_RETURN_IF_ERROR(AddStamps(*file));
+  files_.push_back(std::move(file));
+  return Ok();
+}
+
+Status Container::AddStamps(const SafetensorsFile& file) {
+  const auto text = file.header().metadata().find(kStampsKey);
+  if (text == file.header().metadata().end()) {
+    return Ok();
+  }
+  const std::string place = fmt::format("{}: {}", file.file().path(), kStampsKey);
+  COLI_ASSIGN_OR_RETURN(const Json stamps, ParseJson(text->second, place, {.max_depth = 2}));
+  if (!stamps.is_object()) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected an object from tensor names to format names", place);
+  }
+  for (const auto& [tensor, value] : stamps.items()) {
+    const std::string format = value.is_string() ? value.get<std::string>() : "";
+    if (!IsKnownFormatName(format)) {
+      return Fail(ErrorCode::kUnsupported, "{}: tensor {}: expected the name of a known format, found {}", place, tensor,
+                  value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80));
+    }
+    const auto [stamp, is_new] = stamps_.emplace(tensor, format);
+    if (!is_new && stamp->second != format) {
+      return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected {} as another file says, found {}", place, tensor,
+                  stamp->second, format);
+    }
+  }
+  if (stamps_.size() > kMaxStamps) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected at most {} stamps in all files, found {}", place, kMaxStamps,
+                stamps_.size());
+  }
+  return Ok();
+}
+
+// An index is not needed, but where there is one it tells whether files are missing or mixed up.
+Status Container::CheckIndex() const {
+  const fs::path path = directory_ / kIndexName;
+  auto text = ReadTextFile(path, kMaxIndexBytes);
+  if (!text) {
+    return text.error().code == ErrorCode::kNotFound ? Ok() : tl::unexpected<Error>(std::move(text).error());
+  }
+  COLI_ASSIGN_OR_RETURN(const Json index, ParseJson(*text, path.string(), {.max_bytes = kMaxIndexBytes}));
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected an object with a weight_map", path.string());
+  }
+  for (const auto& [name, value] : index["weight_map"].items()) {
+    const std::string file = value.is_string() ? value.get<std::string>() : "";
+    const auto is_listed = [&](const auto& open) { return fs::path(open->file().path()).filename() == file; };
+    const auto found = tensors_.find(name);
+    if (found != tensors_.end() && fs::path(found->second.file->path()).filename() == file) {
+      continue;
+    }
+    if (std::ranges::none_of(files_, is_listed)) {
+      return Fail(ErrorCode::kNotFound, "{}: tensor {}: expected the file {} in the directory, found none", path.string(),
+                  name, file.empty() ? "(no name)" : file);
+    }
+    return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected in {}, found in {}", path.string(), name, file,
+                found == tensors_.end() ? "no file" : found->second.file->path());
+  }
+  return Ok();
+}
+
+bool Container::Has(std::string_view name) const { return tensors_.find(name) != tensors_.end(); }
+
+Result<const StoredTensor*> Container::Find(std::string_view name) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) {
+    return Fail(ErrorCode::kNotFound, "{}: tensor {}: expected in one of {} files, found in none", directory_.string(),
+                name, files_.size());
+  }
+  return &found->second;
+}
+
+Result<StoredMatrix> Container::FindMatrix(std::string_view name, uint32_t rows, uint32_t cols) const {
+  COLI_ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
+  if (FloatFormat(tensor->dtype)) {
+    return FindFloats(name, *tensor, rows, cols);
+  }
+  if (IsCodes(tensor->dtype)) {
+    return FindQuantized(name, *tensor, rows, cols);
+  }
+  return UnsupportedDType(*tensor, name);
+}
+
+Result<StoredMatrix> Container::FindFloats(std::string_view name, const StoredTensor& tensor, uint32_t rows,
+                                           uint32_t cols) const {
+  if (tensor.shape != std::vector<uint64_t>{rows, cols}) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected shape [{}, {}], found {}", Place(tensor, name), rows, cols,
+                Describe(tensor));
+  }
+  if (Has(fmt::format("{}{}", name, kScalesSuffix))) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected U8 codes because there is a tensor {}{}, found {}", Place(tensor, name),
+                name, kScalesSuffix, Describe(tensor));
+  }
+  return StoredMatrix{std::string(name), {*FloatFormat(tensor.dtype)}, rows, cols, ExtentOf(tensor), {}};
+}
+
+Result<StoredMatrix> Container::FindQuantized(std::string_view name, const StoredTensor& tensor, uint32_t rows,
+                                              uint32_t cols) const {
+  const auto scales = tensors_.find(fmt::format("{}{}", name, kScalesSuffix));
+  if (scales == tensors_.end()) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected its scales in a tensor {}{}, found none", Place(tensor, name), name,
+                kScalesSuffix);
+  }
+  std::optional<std::string_view> stamp;
+  if (const auto found = stamps_.find(name); found != stamps_.end() && !IsRoutedExpert(name)) {
+    stamp = found->second;
+  }
+  const QuantizedBytes bytes{rows, cols, tensor.bytes, scales->second.bytes};
+  COLI_ASSIGN_OR_RETURN(const Format format, RecognizeFormat(bytes, stamp, Place(tensor, name)));
+  if (scales->second.dtype != DType::kF32) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected F32 scales, found {}", Place(scales->second, scales->first),
+                Describe(scales->second));
+  }
+  return StoredMatrix{std::string(name), format, rows, cols, ExtentOf(tensor), ExtentOf(scales->second)};
+}
+
+Result<std::vector<float>> Container::ReadVector(std::string_view name, uint32_t count) const {
+  COLI_ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
+  const std::optional<FormatId> format = FloatFormat(tensor->dtype);
+  if (!format) {
+    return UnsupportedDType(*tensor, name);
+  }
+  if (tensor->shape != std::vector<uint64_t>{count}) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected shape [{}], found {}", Place(*tensor, name), count, Describe(*tensor));
+  }
+  std::vector<std::byte> bytes(tensor->bytes);
+  COLI_RETURN_IF_ERROR(tensor->file->ReadExact(tensor->offset, bytes));
+  if (const auto index = FirstNonFinite(*format, bytes)) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected finite numbers, found one that is not at index {}", Place(*tensor, name),
+                *index);
+  }
+  std::vector<float> values(count);
+  Info(*format).decode_row(bytes.data(), nullptr, count, 0, values.data());
+  return values;
+}
+
+Result<std::vector<float>> Container::ReadFloatMatrix(std::string_view name, uint32_t rows, uint32_t cols) const {
+  COLI_ASSIGN_OR_RETURN(const StoredMatrix matrix, FindMatrix(name, rows, cols));
+  COLI_ASSIGN_OR_RETURN(const AlignedBuffer buffer, AlignedBuffer::Allocate(PackedBytes(matrix)));
+  COLI_ASSIGN_OR_RETURN(const WeightView view, Read(matrix, buffer.bytes()));
+  const FormatInfo& info = Info(view.format);
+  const uint64_t code_stride = info.row_bytes(cols);
+  const uint64_t scale_stride = info.row_scales(cols, view.format.group);
+  std::vector<float> values(uint64_t{rows} * cols);
+  for (uint64_t row = 0; row < rows; ++row) {
+    const float* scales = view.scales == nullptr ? nullptr : view.scales + row * scale_stride;
+    info.decode_row(view.codes + row * code_stride, scales, cols, view.format.group, values.data() + row * cols);
+  }
+  return values;
+}
+
+uint64_t Container::PackedBytes(const StoredMatrix& matrix) {
+  return AlignUp(matrix.codes.bytes, kScalesAlignment) + matrix.scales.bytes;
+}
+
+Result<WeightView> Container::Read(const StoredMatrix& matrix, std::span<std::byte> destination) const {
+  COLI_CHECK(destination.size() >= PackedBytes(matrix));
+  const std::span<std::byte> codes = destination.first(matrix.codes.bytes);
+  if (auto status = matrix.codes.file->ReadExact(matrix.codes.offset, codes); !status) {
+    return Wrap(status.error(), fmt::format("tensor {}", matrix.name));
+  }
+  WeightView view{codes.data(), nullptr, matrix.rows, matrix.cols, matrix.format};
+  if (matrix.scales.bytes == 0) {
+    COLI_RETURN_IF_ERROR(CheckFloats(view, Place(matrix)));
+    return view;
+  }
+  const std::span<std::byte> scales =
+      destination.subspan(AlignUp(matrix.codes.bytes, kScalesAlignment), matrix.scales.bytes);
+  if (auto status = matrix.scales.file->ReadExact(matrix.scales.offset, scales); !status) {
+    return Wrap(status.error(), fmt::format("tensor {}{}", matrix.name, kScalesSuffix));
+  }
+  view.scales = reinterpret_cast<const float*>(scales.data());
+  COLI_RETURN_IF_ERROR(CheckScales(view, Place(matrix)));
+  return view;
+}
+
+uint64_t Container::total_bytes() const {
+  uint64_t total = 0;
+  for (const auto& file : files_) {
+    total += file->file().size();
+  }
+  return total;
+}
+
+}  // namespace coli

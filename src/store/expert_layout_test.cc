@@ -1,0 +1,150 @@
+#include "store/expert_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "store/testing/write_safetensors.h"
+
+namespace coli {
+namespace {
+
+using coli::testing::PatternBytes;
+using coli::testing::TempDirectory;
+using coli::testing::WriteFile;
+
+constexpr size_t kExtents = 6;
+
+// Two files with known bytes, and an expert whose six extents the test places in them.
+class ExpertLayoutTest : public ::testing::Test {
+ protected:
+  ExpertLayoutTest() {
+    for (size_t i = 0; i < 2; ++i) {
+      content_[i] = PatternBytes(100'000, i);
+      WriteFile(directory_ / std::to_string(i), content_[i]);
+      files_.push_back(File::OpenRead(directory_ / std::to_string(i)).value());
+    }
+  }
+
+  Extent In(size_t file, uint64_t offset, uint64_t bytes) const { return {&files_[file], offset, bytes}; }
+
+  static ExpertRecord Record(const std::array<Extent, kExtents>& e) {
+    const auto matrix = [&](size_t i) {
+      return StoredMatrix{"w", {FormatId::kInt8Row}, 4, 4, e[i], e[i + 1]};
+    };
+    return {matrix(0), matrix(2), matrix(4)};
+  }
+
+  // Performs the reads and compares what the views point to with the file's bytes.
+  void ExpectRightBytes(const ExpertRecord& record) {
+    const ExpertLayout layout(record);
+    const AlignedBuffer buffer = AlignedBuffer::Allocate(ExpertLayout::BufferBytes(record)).value();
+    std::vector<int> written(buffer.size(), 0);
+    for (const ExpertLayout::Read& read : layout.reads()) {
+      ASSERT_LE(read.position + read.bytes, buffer.size());
+      ASSERT_EQ(read.position % 64, 0U);
+      ASSERT_TRUE(read.file->ReadExact(read.offset, buffer.bytes().subspan(read.position, read.bytes)));
+      for (uint64_t i = 0; i < read.bytes; ++i) ++written[read.position + i];
+    }
+    ASSERT_EQ(std::count_if(written.begin(), written.end(), [](int n) { return n > 1; }), 0);
+    const FfnView view = layout.View(buffer.data(), record);
+    ExpectMatrix(view.gate, record.gate);
+    ExpectMatrix(view.up, record.up);
+    ExpectMatrix(view.down, record.down);
+  }
+
+  void ExpectMatrix(const WeightView& view, const StoredMatrix& matrix) {
+    ExpectBytes(view.codes, matrix.codes);
+    if (matrix.scales.bytes == 0) {
+      EXPECT_EQ(view.scales, nullptr);
+    } else {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(view.scales) % alignof(float), 0U);
+      ExpectBytes(reinterpret_cast<const std::byte*>(view.scales), matrix.scales);
+    }
+  }
+
+  void ExpectBytes(const std::byte* bytes, const Extent& extent) {
+    const auto& content = content_[extent.file == &files_[0] ? 0 : 1];
+    EXPECT_EQ(std::memcmp(bytes, content.data() + extent.offset, extent.bytes), 0);
+  }
+
+  TempDirectory directory_;
+  std::array<std::vector<std::byte>, 2> content_;
+  std::vector<File> files_;
+};
+
+TEST_F(ExpertLayoutTest, TheContainersOrderTakesTwoReads) {
+  // All scales first, then all codes; down, gate, up in each.
+  const ExpertRecord record =
+      Record({In(0, 2'000, 500), In(0, 1'016, 16), In(0, 2'500, 500), In(0, 1'032, 16), In(0, 1'500, 500), In(0, 1'000, 16)});
+
+  EXPECT_EQ(ExpertLayout(record).reads().size(), 2U);
+  ExpectRightBytes(record);
+}
+
+TEST_F(ExpertLayoutTest, ExtentsThatDoNotTouchAreReadOneByOne) {
+  const ExpertRecord record =
+      Record({In(0, 2'000, 499), In(0, 1'020, 16), In(1, 2'500, 500), In(1, 1'040, 16), In(0, 1'500, 499), In(0, 1'000, 16)});
+
+  EXPECT_EQ(ExpertLayout(record).reads().size(), 6U);
+  ExpectRightBytes(record);
+}
+
+TEST_F(ExpertLayoutTest, ExtentsOfTwoFilesDoNotTouch) {
+  const ExpertRecord record =
+      Record({In(0, 0, 100), In(0, 1'000, 16), In(1, 100, 100), In(1, 1'016, 16), In(0, 200, 100), In(0, 1'032, 16)});
+
+  EXPECT_EQ(ExpertLayout(record).reads().size(), 6U);
+  ExpectRightBytes(record);
+}
+
+TEST_F(ExpertLayoutTest, ScalesThatWouldBeMisalignedAreReadApart) {
+  // Scales right behind an odd number of codes.
+  const ExpertRecord record =
+      Record({In(0, 0, 101), In(0, 101, 16), In(0, 117, 101), In(0, 218, 16), In(0, 234, 101), In(0, 335, 16)});
+
+  EXPECT_EQ(ExpertLayout(record).reads().size(), 4U);
+  ExpectRightBytes(record);
+}
+
+TEST_F(ExpertLayoutTest, PlainFloatsHaveNoScales) {
+  const ExpertRecord record = Record({In(0, 200, 100), {}, In(0, 300, 100), {}, In(0, 100, 100), {}});
+
+  EXPECT_EQ(ExpertLayout(record).reads().size(), 1U);
+  ExpectRightBytes(record);
+}
+
+TEST_F(ExpertLayoutTest, TheBuffersSizeDoesNotDependOnPlaces) {
+  const auto touching = Record({In(0, 0, 100), In(0, 100, 16), In(0, 116, 100), In(0, 216, 16), In(0, 232, 99), In(0, 332, 16)});
+  const auto scattered =
+      Record({In(1, 500, 100), In(0, 70, 16), In(0, 900, 100), In(1, 8, 16), In(1, 2'000, 99), In(1, 4, 16)});
+
+  EXPECT_EQ(ExpertLayout::BufferBytes(touching), ExpertLayout::BufferBytes(scattered));
+}
+
+// Six extents in random order, files and distances; they may even overlap, as tied weights might.
+TEST_F(ExpertLayoutTest, RandomExtentsGiveTheirBytes) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 3'000; ++round) {
+    std::array<size_t, kExtents> order = {0, 1, 2, 3, 4, 5};
+    std::shuffle(order.begin(), order.end(), random);
+    std::array<Extent, kExtents> extents;
+    uint64_t offset = random() % 1'000;
+    for (const size_t i : order) {
+      const uint64_t bytes = i % 2 == 1 ? 4 * (random() % 50) : 1 + random() % 1'000;
+      if (random() % 8 == 0) offset = random() % 90'000;
+      if (random() % 4 == 0) offset += random() % 10;
+      extents[i] = bytes == 0 ? Extent{} : In(random() % 8 == 0 ? 1 : 0, offset, bytes);
+      offset += bytes;
+    }
+    ExpectRightBytes(Record(extents));
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace coli

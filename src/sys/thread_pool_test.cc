@@ -1,0 +1,103 @@
+#include "sys/thread_pool.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace coli {
+namespace {
+
+class ThreadPoolTest : public ::testing::TestWithParam<size_t> {};
+
+TEST_P(ThreadPoolTest, EveryItemIsDoneOnceInRangesOfAtMostTheGrain) {
+  ThreadPool pool(GetParam());
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 300; ++round) {
+    const size_t count = random() % 500;
+    const size_t grain = 1 + random() % 60;
+    std::vector<int> done(count, 0);   // plain: ranges are disjoint
+    std::atomic<bool> wrong{false};
+
+    pool.ParallelFor(count, grain, [&](size_t begin, size_t end, size_t worker) {
+      if (begin >= end || end - begin > grain || end > count || worker >= pool.threads()) wrong = true;
+      for (size_t i = begin; i < end; ++i) ++done[i];
+    });
+
+    EXPECT_FALSE(wrong);
+    EXPECT_EQ(done, std::vector<int>(count, 1));
+  }
+}
+
+TEST_P(ThreadPoolTest, AWorkerIsOneThreadAtATime) {
+  ThreadPool pool(GetParam());
+  std::vector<uint64_t> sums(pool.threads(), 0);   // plain: each worker its own
+
+  for (int round = 0; round < 200; ++round) {
+    pool.ParallelFor(100, 1, [&](size_t begin, size_t, size_t worker) { sums[worker] += begin; });
+  }
+
+  uint64_t total = 0;
+  for (const uint64_t sum : sums) total += sum;
+  EXPECT_EQ(total, 200U * (99U * 100U / 2));
+}
+
+// What one loop wrote the next one reads, on whichever thread: a race would show under ThreadSanitizer.
+TEST_P(ThreadPoolTest, LoopsFollowEachOtherWithoutRaces) {
+  ThreadPool pool(GetParam());
+  std::vector<uint64_t> values(257, 1);
+  for (int round = 0; round < 2'000; ++round) {
+    const uint64_t add = values[0] % 7;
+    pool.ParallelFor(values.size(), 16, [&](size_t begin, size_t end, size_t) {
+      for (size_t i = begin; i < end; ++i) values[i] += add + 1;
+    });
+    if (round % 100 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));   // let workers fall asleep
+  }
+  EXPECT_EQ(values, std::vector<uint64_t>(values.size(), values[0]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, ::testing::Values(1, 2, 3, 8));
+
+TEST(ThreadPool, APoolOfOneRunsOnTheCaller) {
+  ThreadPool pool(1);
+  const auto caller = std::this_thread::get_id();
+  size_t calls = 0;
+
+  pool.ParallelFor(10, 3, [&](size_t, size_t, size_t worker) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(worker, 0U);
+    ++calls;
+  });
+
+  EXPECT_EQ(calls, 4U);
+}
+
+TEST(ThreadPool, ComesAndGoesWithoutWork) {
+  for (int i = 0; i < 100; ++i) {
+    ThreadPool pool(4);
+    EXPECT_EQ(pool.threads(), 4U);
+  }
+}
+
+TEST(PhysicalCores, RespectsWhereTheThreadMayRun) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  EXPECT_GE(PhysicalCores(), 1U);
+  EXPECT_LE(PhysicalCores(), static_cast<size_t>(CPU_COUNT(&before)));
+  int first = 0;
+  while (!CPU_ISSET(static_cast<size_t>(first), &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(first), &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+
+  EXPECT_EQ(PhysicalCores(), 1U);
+
+  ::sched_setaffinity(0, sizeof(before), &before);
+}
+
+}  // namespace
+}  // namespace coli

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""coli chat: behind a terminal as people use it, and with pipes as scripts do."""
+
+import re
+import stat
+
+import program
+
+# Tokens at random, one expert in memory: an answer that goes on until somebody stops it.
+ENDLESS = ("--temp", "100", "--top-p", "1", "--seed", "1", "--cache-experts", "1", "--threads", "1")
+SHORT = ("--temp", "0", "--max-tokens", "6")
+STATS = r"prompt (\d+) \((\d+)\s+reused\)[^>]*stopped:\s+([^\n]*)\n"
+INTERRUPT = "\x03"
+END = "\x04"
+UP = "\x1b[A"
+
+
+class TerminalTest(program.ProgramTest):
+    def chat(self, *arguments, **options):
+        session = self.terminal("chat", *arguments, **options)
+        session.expect("> ")
+        return session
+
+    def ask(self, session, text, timeout=60):
+        """Sends a message and waits for the next prompt: prompt tokens, reused tokens, why it stopped."""
+        session.send(text + "\r")
+        match = session.expect(STATS, timeout)
+        session.expect("> ")
+        return int(match[1]), int(match[2]), match[3]
+
+    def leave(self, session):
+        session.send(END)
+        self.assertEqual(session.wait(), 0)
+
+    def test_a_turn_computes_only_what_is_new(self):
+        session = self.chat(*SHORT)
+        first, reused, _ = self.ask(session, "hello")
+        self.assertEqual(reused, 0)
+        second, reused, _ = self.ask(session, "and now?")
+        self.assertGreaterEqual(reused, first)
+        third, reused, _ = self.ask(session, "and then?")
+        self.assertGreaterEqual(reused, second)
+        self.assertGreater(third, second)
+        self.leave(session)
+
+    def test_reset_forgets_the_conversation(self):
+        session = self.chat(*SHORT)
+        first, _, _ = self.ask(session, "hello")
+        self.assertGreater(self.ask(session, "hello")[0], first)
+        session.send(":reset\r")
+        session.expect("forgotten")
+        session.expect("> ")
+        self.assertEqual(self.ask(session, "hello")[0], first)
+        self.leave(session)
+
+    def test_more_continues_an_answer_that_was_cut(self):
+        session = self.chat(*ENDLESS, "--max-tokens", "4")
+        first, _, reason = self.ask(session, "hello")
+        self.assertIn("--max-tokens", reason)
+        continued, reused, _ = self.ask(session, ":more")
+        self.assertEqual(continued, first + 4)
+        self.assertGreaterEqual(reused, first)
+        self.assertEqual(self.ask(session, ":more")[0], first + 8)
+        self.leave(session)
+
+    def test_more_without_an_answer_is_explained(self):
+        session = self.chat()
+        session.send(":more\r")
+        session.expect("no answer to continue")
+        self.leave(session)
+
+    def test_ctrl_c_stops_the_answer_and_keeps_the_conversation(self):
+        session = self.chat(*ENDLESS)
+        session.send("hello\r")
+        session.expect(r"hello\n[^\n]{3,}")
+        session.send(INTERRUPT)
+        match = session.expect(STATS)
+        self.assertEqual(match[3], "interrupted")
+        session.expect("> ")
+        session.send("go on\r")
+        session.expect(r"go on\n[^\n]{3,}")
+        session.send(INTERRUPT)
+        again = session.expect(STATS)
+        self.assertGreaterEqual(int(again[2]), int(match[1]))
+        session.expect("> ")
+        session.send(":more\r")
+        session.expect(r":more\n[^\n]{3,}")
+        session.send(INTERRUPT)
+        self.assertGreaterEqual(int(session.expect(STATS)[2]), int(again[1]))
+        session.expect("> ")
+        self.leave(session)
+
+    def test_ctrl_c_at_an_empty_prompt_tells_how_to_leave(self):
+        session = self.chat()
+        for _ in range(2):
+            session.send(INTERRUPT)
+            session.expect("To leave, press Ctrl-D or type :quit")
+            session.expect("> ")
+        session.send("half a line" + INTERRUPT)
+        session.expect(r"half a line\^C\n.*> ")
+        self.leave(session)
+
+    def test_help_quit_and_unknown_commands(self):
+        session = self.chat()
+        session.send(":help\r")
+        session.expect(":reset")
+        session.send(":rest\r")
+        session.expect("Unknown command :rest")
+        session.send(":quit\r")
+        self.assertEqual(session.wait(), 0)
+
+    def test_history_survives_a_restart_and_is_private(self):
+        session = self.chat(*SHORT)
+        self.ask(session, "grüße aus dem süden")
+        self.leave(session)
+        history = self.home / ".local/state/colibri/history"
+        self.assertEqual(stat.S_IMODE(history.stat().st_mode), 0o600)
+        session = self.chat(*SHORT)
+        session.send(UP)
+        session.expect("grüße aus dem süden")
+        self.ask(session, "!")
+        self.leave(session)
+
+    def test_no_history_leaves_nothing_behind(self):
+        session = self.chat("--no-history", *SHORT)
+        self.ask(session, "secret")
+        self.leave(session)
+        self.assertEqual(list(self.home.rglob("*")), [])
+
+    def test_lines_can_be_edited(self):
+        session = self.chat(*SHORT)
+        plain, _, _ = self.ask(session, "hello")
+        session.send(":reset\r")
+        session.expect("> ")
+        # "helo", back over the o, an l: the same message.
+        self.assertEqual(self.ask(session, "helo\x1b[Dl")[0], plain)
+        self.leave(session)
+
+    def test_several_lines_are_one_message(self):
+        session = self.chat(*SHORT)
+        session.send('"""one\r')
+        session.expect(r"\. ")
+        session.send('two"""\r')
+        block = int(session.expect(STATS)[1])
+        session.expect("> ")
+        session.send(":reset\r")
+        session.expect("> ")
+        session.send("\x1b[200~one\rtwo\x1b[201~")
+        session.expect("two")
+        self.assertEqual(self.ask(session, "")[0], block)
+        self.leave(session)
+
+    def test_no_color_and_forty_columns(self):
+        session = self.chat(*SHORT, columns=40, environment={"NO_COLOR": "1"})
+        self.ask(session, "hello")
+        self.leave(session)
+        self.assertIsNone(re.search(r"\x1b\[[0-9;]*m", session.raw))
+        stats = session.text[session.text.index(" tok/s") - 20 :]
+        for line in stats[: stats.index("stopped")].splitlines()[1:]:
+            self.assertLessEqual(len(line), 40, line)
+
+    def test_a_dumb_terminal_works_without_escape_sequences(self):
+        session = self.chat(*SHORT, environment={"TERM": "dumb"})
+        self.ask(session, "hello")
+        self.leave(session)
+        self.assertNotIn("\x1b", session.raw)
+
+    def test_a_prompt_that_does_not_fit_keeps_the_chat_alive(self):
+        session = self.chat(*SHORT, "--ctx", "32")
+        session.send("word " * 60 + "\r")
+        session.expect("no room for an answer; :reset")
+        session.expect("> ")
+        self.ask(session, "hello")
+        self.leave(session)
+
+
+class PipeTest(program.ProgramTest):
+    def test_a_line_is_a_turn_and_standard_output_has_the_answers_only(self):
+        done = self.coli("chat", *SHORT, stdin="hello\r\nand now?\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        turns = re.findall(r"prompt (\d+) \((\d+) reused\)", done.stderr)
+        self.assertEqual(len(turns), 2)
+        self.assertGreaterEqual(int(turns[1][1]), int(turns[0][0]))
+        self.assertNotIn("> ", done.stdout)
+        self.assertNotIn("\x1b", done.stdout + done.stderr)
+        single = self.coli("run", *SHORT, "hello")
+        self.assertTrue(done.stdout.startswith(single.stdout))
+
+    def test_commands_blocks_and_a_missing_last_newline(self):
+        done = self.coli("chat", *SHORT, stdin='hello\n:reset\n"""\nhello\n"""\n\n:quit\nnever asked')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        turns = re.findall(r"prompt (\d+) \(", done.stderr)
+        self.assertEqual(len(turns), 2)
+        self.assertEqual(turns[0], turns[1])
+        self.assertEqual(len(re.findall(r"prompt \d+", self.coli("chat", *SHORT, stdin="hello").stderr)), 1)
+
+    def test_a_failed_turn_shows_in_the_exit_status(self):
+        done = self.coli("chat", *SHORT, "--ctx", "32", stdin="word " * 60 + "\nhello\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("coli: the prompt has", done.stderr)
+        self.assertIn("stopped:", done.stderr)
+
+    def test_quiet_means_answers_and_errors_only(self):
+        self.assertEqual(self.coli("chat", "-q", *SHORT, stdin="hello\n").stderr, "")
+
+
+class WhatItKnowsTest(program.ProgramTest):
+    def test_the_capital_of_france(self):
+        done = self.coli("chat", "-q", "--temp", "0", stdin="What is the capital of France?\n")
+        self.assertIn("Paris", done.stdout)
+
+    def test_it_remembers_a_name(self):
+        done = self.coli("chat", "-q", "--temp", "0", stdin="My name is Anna.\nWhat is my name?\n")
+        self.assertIn("Anna", done.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,112 @@
+"""Builds whole conversations from the kinds, endlessly and reproducibly.
+
+The n-th conversation of a side depends only on (seed, n): any worker can make any part of the
+stream, and a resumed run continues where it stopped.
+"""
+
+import random
+
+import kinds_talk as talk
+import kinds_task as task
+from chat import Conversation, Turn
+from definitions import common_definitions
+from phrases import Phrasebook
+
+# Words defined in a short run; a run of some hours can take 2,000.
+DEFINED_WORDS = 200
+
+# How often each kind is drawn for a free turn.
+WEIGHTS = {
+    "greeting": 8, "thanks": 5, "identity": 9, "capital": 22, "sums": 12, "counting": 5, "opposite": 8, "colour": 3,
+    "animal": 3, "hummingbird": 5, "haiku": 2, "definition": 8, "unknown": 6, "repeat": 12, "json": 4, "not told": 3,
+}
+SYSTEMS = ["You are a helpful assistant.", "You are colibri, a small and friendly model.", "Answer briefly.",
+           "Be kind and short.", "You are a helpful bird.", "You answer questions.", "Help the user."]
+
+
+# The basics alone come first.
+TRAINING_SEED = 1
+EARLY_CONVERSATIONS = 5000
+EARLY_WEIGHTS = {"greeting": 10, "thanks": 5, "identity": 9, "capital": 36, "sums": 8, "counting": 2, "opposite": 5,
+                 "unknown": 4, "repeat": 14, "not told": 2}
+
+
+class Corpus:
+    def __init__(self, seed: int, held: bool = False, defined_words: int = DEFINED_WORDS):
+        self.seed = seed
+        self.held = held
+        self.weights = WEIGHTS
+        self.glosses = common_definitions(defined_words)
+
+    def single(self, kind: str, book: Phrasebook) -> Turn:
+        """One turn of a kind that needs no earlier turn."""
+        if kind == "definition":
+            return talk.definition(book, self.glosses)
+        if kind == "not told":
+            return task.Memory(book).ask(known=False)
+        if kind in ("repeat", "json"):
+            return {"repeat": task.repeat, "json": task.json_object}[kind](book)
+        return getattr(talk, kind)(book)
+
+    def conversation(self, index: int) -> Conversation:
+        """The conversation with this number."""
+        rng = random.Random(f"{self.seed}/{self.held}/{index}")
+        early = not self.held and self.seed == TRAINING_SEED and index < EARLY_CONVERSATIONS
+        self.weights = EARLY_WEIGHTS if early else WEIGHTS
+        book = Phrasebook(rng, self.held)
+        shape = rng.random()
+        if shape < 0.04 and not early:
+            conversation = self._with_tools(book)
+        elif shape < 0.47:
+            conversation = Conversation(self._with_memory(book))
+        else:
+            conversation = Conversation(self._free(book, rng.choice([1, 1, 1, 2, 2, 3, 4])))
+        if rng.random() < 0.18:
+            conversation.effort = rng.choice(["Max", "Max", "High"])
+        if not conversation.system and rng.random() < 0.12:
+            conversation.system = rng.choice(SYSTEMS)
+        return conversation
+
+    def _free(self, book: Phrasebook, how_many: int, exclude: set[str] = frozenset()) -> list[Turn]:
+        kinds = {k: w for k, w in self.weights.items() if k not in exclude}
+        drawn = book.rng.choices(list(kinds), list(kinds.values()), k=how_many)
+        return [self.single(kind, book) for kind in drawn]
+
+    def _with_memory(self, book: Phrasebook) -> list[Turn]:
+        """Things told, 0 to 10 other turns, the things asked; now and then long."""
+        rng = book.rng
+        told: list[task.Memory] = []
+        for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):
+            fact = task.Memory(book)
+            if not any(fact.same_slot(other) for other in told):
+                told.append(fact)
+        between = rng.choice([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 8, 10, rng.choice([12, 15, 18])])
+        turns = self._free(book, rng.choice([0, 0, 0, 1]), {"not told"})
+        fillers = self._free(book, between, {"not told"})
+        split = rng.randint(0, len(fillers)) if len(told) > 1 else 0
+        turns += [fact.tell() for fact in told[:1]] + fillers[:split]
+        turns += [fact.tell() for fact in told[1:]] + fillers[split:]
+        asked = told[:]
+        rng.shuffle(asked)
+        turns += [fact.ask() for fact in asked]
+        if rng.random() < 0.25:
+            other = task.Memory(book)
+            if not any(other.same_slot(fact) for fact in told):
+                turns.insert(rng.randint(1, len(turns)), other.ask(known=False))
+        if rng.random() < 0.3:
+            turns += self._free(book, 1, {"not told"}) + [rng.choice(told).ask()]
+        return turns
+
+    def _with_tools(self, book: Phrasebook) -> Conversation:
+        rng = book.rng
+        tools = rng.choice([[task.WEATHER_TOOL], [task.CALCULATOR_TOOL], [task.WEATHER_TOOL, task.CALCULATOR_TOOL],
+                            [task.CALCULATOR_TOOL, task.WEATHER_TOOL]])
+        makers = [task.weather_call if tool is task.WEATHER_TOOL else task.calculator_call for tool in tools]
+        turns = []
+        for _ in range(rng.choice([1, 2, 3, 4])):
+            if rng.random() < 0.7:
+                turns.append(rng.choice(makers)(book))
+            else:
+                # A tool is offered but does not fit.
+                turns += self._free(book, 1, {"unknown", "not told"})
+        return Conversation(turns, tools=tools, preamble=rng.randrange(3))
