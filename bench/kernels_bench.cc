@@ -1,11 +1,13 @@
-// Speed of the matrix products, beside the speed of plainly reading the same bytes in the same minute.
+// Speed of the matrix products, beside the speed of plainly reading the same bytes in the same
+// minute.
 //
 //   kernels_bench                                     everything
 //   kernels_bench --benchmark_filter='matvec/int4'    some
 //
-// matvec: one activation row times 48 matrices of 2048 x 6144 in turn, so that the weights come from RAM. Counters:
-// GB/s of weights (codes and scales), `read` GB/s of the plain read, `share` of the former in the latter.
-// batch: sixteen rows times the same matrices; counter: G multiply-adds per second.
+// matvec: one activation row times 48 matrices of 2048 x 6144 in turn, so that the weights come
+// from RAM. Counters: GB/s of weights (codes and scales), `read` GB/s of the plain read, `share` of
+// the former in the latter. batch: sixteen rows times the same matrices; counter: G multiply-adds
+// per second.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -63,7 +65,9 @@ class Weights {
     std::mt19937_64 random(1);
     for (size_t i = 0; i + 8 <= matrix_bytes_ * count; i += 8) {
       // Random floats of moderate size for the formats whose codes are floats.
-      const uint64_t word = random() & (Info(format).arithmetic == Arithmetic::kFloat ? 0xbfffbfffbfffbfffU : ~uint64_t{0});
+      const uint64_t word =
+          random() &
+          (Info(format).arithmetic == Arithmetic::kFloat ? 0xbfffbfffbfffbfffU : ~uint64_t{0});
       std::memcpy(bytes_.get() + i, &word, 8);
     }
     for (uint32_t m = 0; m < count; ++m) {
@@ -91,7 +95,9 @@ class Weights {
 class Activations {
  public:
   Activations(const MatrixKernels& kernels, Format format, uint32_t tokens)
-      : row_bytes_(kernels.prepared_bytes(format, kCols)), tokens_(tokens), bytes_(MapHuge(row_bytes_ * tokens)) {
+      : row_bytes_(kernels.prepared_bytes(format, kCols)),
+        tokens_(tokens),
+        bytes_(MapHuge(row_bytes_ * tokens)) {
     std::mt19937 random(2);
     std::normal_distribution<float> normal;
     std::vector<float> x(kCols);
@@ -116,7 +122,8 @@ __attribute__((target("avx2"))) uint64_t PlainRead(const std::byte* p, size_t by
   for (size_t i = 0; i + 256 <= bytes; i += 256) {
 #pragma GCC unroll 8
     for (size_t k = 0; k < 8; ++k) {
-      sum[k] = _mm256_add_epi64(sum[k], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i + 32 * k)));
+      sum[k] = _mm256_add_epi64(
+          sum[k], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i + 32 * k)));
     }
   }
   for (size_t k = 1; k < 8; ++k) {
@@ -138,14 +145,16 @@ uint64_t PlainRead(const std::byte* p, size_t bytes) {
 }
 #endif
 
-// Seconds that this thread has computed: other programs on the machine cost cache and bandwidth, but not time slices.
+// Seconds that this thread has computed: other programs on the machine cost cache and bandwidth,
+// but not time slices.
 double Now() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The matrices are read plainly between the products, half the round apart, so that both see the same neighbours.
+// The matrices are read plainly between the products, half the round apart, so that both see the
+// same neighbours.
 void MatVec(benchmark::State& state, const KernelTable& table, Format format, uint32_t matrices) {
   const MatrixKernels& kernels = table.For(format);
   const Weights weights(format, matrices);
@@ -160,7 +169,8 @@ void MatVec(benchmark::State& state, const KernelTable& table, Format format, ui
     kernels.multiply(weights.view(m), x.rows(), 0, kRows, y.data(), kRows);
     benchmark::DoNotOptimize(y.data());
     const double middle = Now();
-    benchmark::DoNotOptimize(PlainRead(weights.bytes((m + matrices / 2) % matrices), weights.matrix_bytes()));
+    benchmark::DoNotOptimize(
+        PlainRead(weights.bytes((m + matrices / 2) % matrices), weights.matrix_bytes()));
     const double end = Now();
     state.SetIterationTime(middle - begin);
     product_seconds += middle - begin;
@@ -174,7 +184,8 @@ void MatVec(benchmark::State& state, const KernelTable& table, Format format, ui
   state.counters["share"] = read_seconds / product_seconds;
 }
 
-void Batch(benchmark::State& state, const KernelTable& table, Format format, uint32_t tokens, uint32_t matrices) {
+void Batch(benchmark::State& state, const KernelTable& table, Format format, uint32_t tokens,
+           uint32_t matrices) {
   const MatrixKernels& kernels = table.For(format);
   const Weights weights(format, matrices);
   const Activations x(kernels, format, tokens);
@@ -185,8 +196,9 @@ void Batch(benchmark::State& state, const KernelTable& table, Format format, uin
     benchmark::DoNotOptimize(y.data());
     m = (m + 1) % matrices;
   }
-  state.counters["GMAC/s"] = benchmark::Counter(
-      static_cast<double>(state.iterations()) * kRows * kCols * tokens * 1e-9, benchmark::Counter::kIsRate);
+  state.counters["GMAC/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * kRows * kCols * tokens * 1e-9,
+                         benchmark::Counter::kIsRate);
 }
 
 void Prepare(benchmark::State& state, const KernelTable& table, Format format) {
@@ -200,20 +212,22 @@ void Prepare(benchmark::State& state, const KernelTable& table, Format format) {
 }
 
 void RegisterAll() {
-  const std::pair<const char*, Format> formats[] = {{"int4-row", {FormatId::kInt4Row}},
-                                                    {"int4-grouped-64", {FormatId::kInt4Grouped, 64}},
-                                                    {"int8-row", {FormatId::kInt8Row}},
-                                                    {"bf16", {FormatId::kBf16}}};
+  const std::pair<const char*, Format> formats[] = {
+      {"int4-row", {FormatId::kInt4Row}},
+      {"int4-grouped-64", {FormatId::kInt4Grouped, 64}},
+      {"int8-row", {FormatId::kInt8Row}},
+      {"bf16", {FormatId::kBf16}}};
   for (const KernelTable* table : AvailableKernels()) {
     const bool scalar = table->isa == Isa::kScalar;
     const uint32_t matrices = scalar ? kScalarMatrices : kMatrices;
     for (const auto& [name, format] : formats) {
       const std::string place = std::string("/") + name + "/" + std::string(table->name);
-      benchmark::RegisterBenchmark(("matvec" + place).c_str(), MatVec, *table, format, matrices)->UseManualTime();
+      benchmark::RegisterBenchmark(("matvec" + place).c_str(), MatVec, *table, format, matrices)
+          ->UseManualTime();
       for (const uint32_t tokens : {2U, 4U, kBatch}) {
         if (tokens == kBatch || !scalar) {
-          benchmark::RegisterBenchmark(("batch" + std::to_string(tokens) + place).c_str(), Batch, *table, format, tokens,
-                                       matrices);
+          benchmark::RegisterBenchmark(("batch" + std::to_string(tokens) + place).c_str(), Batch,
+                                       *table, format, tokens, matrices);
         }
       }
       benchmark::RegisterBenchmark(("prepare" + place).c_str(), Prepare, *table, format);

@@ -31,16 +31,15 @@ class FieldNames {
  public:
   static constexpr size_t kMaxSpellings = 4;
 
-  constexpr FieldNames(const char* name)
-      : names_{name}, count_(1) {}  // NOLINT(google-explicit-constructor)
-  constexpr FieldNames(std::string_view name)
-      : names_{name}, count_(1) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor)
+  constexpr FieldNames(const char* name) : names_{name}, count_(1) {}
+  constexpr FieldNames(std::string_view name) : names_{name}, count_(1) {}
   template <size_t kCount>
     requires(kCount <= kMaxSpellings)
-  constexpr FieldNames(const std::string_view (&names)[kCount])
-      : count_(kCount) {  // NOLINT(google-explicit-constructor)
+  constexpr FieldNames(const std::string_view (&names)[kCount]) : count_(kCount) {
     std::copy(names, names + kCount, names_.begin());
   }
+  // NOLINTEND(google-explicit-constructor)
 
   constexpr std::string_view usual() const { return names_[0]; }
   constexpr std::span<const std::string_view> all() const { return {names_.data(), count_}; }

@@ -15,15 +15,16 @@ bool AlwaysSupported() { return true; }
 #if defined(__x86_64__)
 // These also ask whether the operating system saves the wide registers.
 bool CpuHasAvx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-         __builtin_cpu_supports("bmi2");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
 }
 #endif
 
 KernelTable MakeTable(Isa isa, std::string_view name, const IsaKernels& kernels) {
   KernelTable table{.isa = isa, .name = name, .matrix = {}, .vector = kernels.vector};
   for (size_t i = 0; i < table.matrix.size(); ++i) {
-    table.matrix[i] = kernels.matrix[i] != nullptr ? kernels.matrix[i] : ReferenceKernels().matrix[i];
+    table.matrix[i] =
+        kernels.matrix[i] != nullptr ? kernels.matrix[i] : ReferenceKernels().matrix[i];
   }
   return table;
 }
@@ -72,12 +73,13 @@ Result<const KernelTable*> SelectKernels(std::string_view name) {
       continue;
     }
     if (!candidate.supported) {
-      return Fail(ErrorCode::kUnsupported, "instruction set '{}': this CPU lacks it; available: {}", name, AvailableNames());
+      return Fail(ErrorCode::kUnsupported, "instruction set '{}': this CPU lacks it; available: {}",
+                  name, AvailableNames());
     }
     return &candidate.table;
   }
-  return Fail(ErrorCode::kInvalidArgument, "instruction set '{}': unknown in this build; available: {}", name,
-              AvailableNames());
+  return Fail(ErrorCode::kInvalidArgument,
+              "instruction set '{}': unknown in this build; available: {}", name, AvailableNames());
 }
 
 }  // namespace coli

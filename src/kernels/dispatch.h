@@ -10,8 +10,8 @@
 namespace coli {
 
 // The table for `name`: "auto" (the best this CPU supports) or the name of an instruction set.
-// Errors: kInvalidArgument for a name that this build does not know, kUnsupported when this CPU lacks it; both list what
-// there is.
+// Errors: kInvalidArgument for a name that this build does not know, kUnsupported when this CPU
+// lacks it; both list what there is.
 Result<const KernelTable*> SelectKernels(std::string_view name);
 
 // Tables that can run on this CPU, worst first; "scalar" is always the first.

@@ -27,7 +27,8 @@ TEST(Dispatch, AForcedInstructionSetIsTheOneThatRuns) {
   }
   if (AvailableKernels().size() > 1) {
     const Format int4{FormatId::kInt4Row};
-    EXPECT_NE(AvailableKernels().front()->For(int4).multiply, AvailableKernels().back()->For(int4).multiply);
+    EXPECT_NE(AvailableKernels().front()->For(int4).multiply,
+              AvailableKernels().back()->For(int4).multiply);
   }
 }
 

@@ -1,14 +1,16 @@
-// exp(x) of the numerics contract, as numbers. With n = round(x / ln 2) and r = x - n ln 2 (ln 2 in two parts, fma),
+// exp(x) of the numerics contract, as numbers. With n = round(x / ln 2) and r = x - n ln 2 (ln 2 in
+// two parts, fma),
 //   exp(x) = 2^n * (1 + r (1 + r (c0 + r (c1 + r (c2 + r (c3 + r c4))))))
-// every step an fma, and 2^n applied as two powers, so that subnormal results round once. The c are the minimax fit of
-// relative error 3e-9 on |r| <= ln 2 / 2, rounded to f32.
+// every step an fma, and 2^n applied as two powers, so that subnormal results round once. The c are
+// the minimax fit of relative error 3e-9 on |r| <= ln 2 / 2, rounded to f32.
 #pragma once
 
 #include <stdint.h>
 
 namespace coli {
 
-// Arguments are first limited to this range: below, exp rounds to 0; above, it overflows to infinity. NaN passes.
+// Arguments are first limited to this range: below, exp rounds to 0; above, it overflows to
+// infinity. NaN passes.
 constexpr float kExpLowest = -104.0F;
 constexpr float kExpHighest = 89.0F;
 constexpr float kExpLog2E = 0x1.715476p+0F;

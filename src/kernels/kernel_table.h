@@ -1,4 +1,5 @@
-// The kernels that run on one instruction set, complete: what it does not implement comes from the reference.
+// The kernels that run on one instruction set, complete: what it does not implement comes from the
+// reference.
 #pragma once
 
 #include <array>
@@ -19,8 +20,8 @@ enum class Isa : uint8_t {
 
 struct KernelTable {
   Isa isa;
-  std::string_view name;     // "scalar", "avx2"
-  std::array<const MatrixKernels*, 8> matrix;   // by FormatId
+  std::string_view name;                       // "scalar", "avx2"
+  std::array<const MatrixKernels*, 8> matrix;  // by FormatId
   VectorKernels vector;
 
   const MatrixKernels& For(Format format) const { return *matrix[static_cast<size_t>(format.id)]; }

@@ -1,5 +1,5 @@
-// Products: every format on every instruction set, against the reference bit by bit and against f64 within the bound that
-// the arithmetic implies.
+// Products: every format on every instruction set, against the reference bit by bit and against f64
+// within the bound that the arithmetic implies.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,9 +26,10 @@ constexpr uint32_t kRows[] = {1, 3, 17};
 constexpr uint32_t kCols[] = {1, 2, 7, 16, 31, 33, 63, 64, 65, 100, 255, 256, 257, 511, 576, 1000};
 constexpr uint32_t kTokens[] = {1, 2, 3, 4, 5, 8, 16};
 
-std::string Place(const KernelTable& table, Format format, uint32_t rows, uint32_t cols, uint32_t tokens) {
-  return std::string(table.name) + " " + NameOf(format) + " " + std::to_string(rows) + "x" + std::to_string(cols) +
-         " tokens " + std::to_string(tokens);
+std::string Place(const KernelTable& table, Format format, uint32_t rows, uint32_t cols,
+                  uint32_t tokens) {
+  return std::string(table.name) + " " + NameOf(format) + " " + std::to_string(rows) + "x" +
+         std::to_string(cols) + " tokens " + std::to_string(tokens);
 }
 
 const KernelTable& Scalar() { return *AvailableKernels().front(); }
@@ -41,9 +42,11 @@ TEST_P(EveryFormat, AllInstructionSetsGiveTheBitsOfTheReference) {
       const TestMatrix matrix(GetParam(), rows, cols, rows * 1000 + cols);
       for (const uint32_t tokens : kTokens) {
         const std::vector<float> x = SpikyValues(size_t{tokens} * cols, cols + tokens);
-        const std::vector<float> expected = Product(Scalar().For(GetParam()), matrix.view(), x, tokens);
+        const std::vector<float> expected =
+            Product(Scalar().For(GetParam()), matrix.view(), x, tokens);
         for (const KernelTable* table : AvailableKernels()) {
-          const std::vector<float> found = Product(table->For(GetParam()), matrix.view(), x, tokens);
+          const std::vector<float> found =
+              Product(table->For(GetParam()), matrix.view(), x, tokens);
           ASSERT_TRUE(SameBits(found, expected)) << Place(*table, GetParam(), rows, cols, tokens);
         }
       }
@@ -51,8 +54,9 @@ TEST_P(EveryFormat, AllInstructionSetsGiveTheBitsOfTheReference) {
   }
 }
 
-// Rounding an activation to a step of max|x| / 32767 of its segment costs half a step times the weight; every f32 addition
-// of a lane, and the few of the tree, one rounding of what has been added.
+// Rounding an activation to a step of max|x| / 32767 of its segment costs half a step times the
+// weight; every f32 addition of a lane, and the few of the tree, one rounding of what has been
+// added.
 double Bound(const FormatInfo& info, Format format, const std::vector<float>& w, const float* x) {
   const size_t segment = SegmentColumns(format);
   double products = 0;
@@ -68,8 +72,9 @@ double Bound(const FormatInfo& info, Format format, const std::vector<float>& w,
     }
     rounding += info.arithmetic == Arithmetic::kInteger ? 0.5001 * absmax / 32767 * weights : 0;
   }
-  const double additions = info.arithmetic == Arithmetic::kInteger ? static_cast<double>(w.size() / segment) + 12
-                                                                   : static_cast<double>(w.size()) / 16 + 8;
+  const double additions = info.arithmetic == Arithmetic::kInteger
+                               ? static_cast<double>(w.size() / segment) + 12
+                               : static_cast<double>(w.size()) / 16 + 8;
   return rounding + additions * 0x1p-24 * products + 1e-38;
 }
 
@@ -86,7 +91,8 @@ TEST_P(EveryFormat, AgreesWithDoublePrecision) {
         for (uint32_t c = 0; c < cols; ++c) {
           expected += static_cast<double>(w[c]) * static_cast<double>(x[t * cols + c]);
         }
-        ASSERT_NEAR(y[t * 6 + r], expected, Bound(info, GetParam(), w, x.data() + t * cols)) << cols << " " << r;
+        ASSERT_NEAR(y[t * 6 + r], expected, Bound(info, GetParam(), w, x.data() + t * cols))
+            << cols << " " << r;
       }
     }
   }
@@ -102,14 +108,16 @@ TEST_P(EveryFormat, RowAloneEqualsRowInBatch) {
     const std::vector<float> batch = Product(kernels, matrix.view(), x, kBatch);
     for (uint32_t t = 0; t < kBatch; ++t) {
       const std::vector<float> alone =
-          Product(kernels, matrix.view(), std::vector<float>(x.begin() + t * cols, x.begin() + (t + 1) * cols), 1);
-      ASSERT_TRUE(std::equal(alone.begin(), alone.begin() + 17, batch.begin() + t * 20)) << table->name << " " << t;
+          Product(kernels, matrix.view(),
+                  std::vector<float>(x.begin() + t * cols, x.begin() + (t + 1) * cols), 1);
+      ASSERT_TRUE(std::equal(alone.begin(), alone.begin() + 17, batch.begin() + t * 20))
+          << table->name << " " << t;
     }
   }
 }
 
 TEST_P(EveryFormat, RowRangesMaySplitAnywhere) {
-  const uint32_t rows = 150;   // more than two blocks of rows
+  const uint32_t rows = 150;  // more than two blocks of rows
   const uint32_t cols = 130;
   const uint32_t tokens = 3;
   const TestMatrix matrix(GetParam(), rows, cols, 8);
@@ -145,13 +153,15 @@ TEST_P(EveryFormat, TransposedProductsGiveTheBitsOfTheReferenceAndAgreeWithDoubl
       std::vector<float> reference(cols);
       Scalar().For(GetParam()).multiply_transposed(matrix.view(), x.data(), reference.data());
       for (uint32_t c = 0; c < cols; ++c) {
-        ASSERT_NEAR(reference[c], expected[c], (rows + 3) * 0x1p-24 * products[c] + 1e-38) << rows << "x" << cols;
+        ASSERT_NEAR(reference[c], expected[c], (rows + 3) * 0x1p-24 * products[c] + 1e-38)
+            << rows << "x" << cols;
       }
       for (const KernelTable* table : AvailableKernels()) {
         const testing::GuardedBuffer<float> y(cols);
         std::fill_n(y.data(), cols, 5.0F);
         table->For(GetParam()).multiply_transposed(matrix.view(), x.data(), y.data());
-        ASSERT_EQ(std::memcmp(y.data(), reference.data(), cols * sizeof(float)), 0) << Place(*table, GetParam(), rows, cols, 1);
+        ASSERT_EQ(std::memcmp(y.data(), reference.data(), cols * sizeof(float)), 0)
+            << Place(*table, GetParam(), rows, cols, 1);
       }
     }
   }
@@ -163,9 +173,9 @@ TEST_P(EveryFormat, ExtremeActivationsGiveTheBitsOfTheReference) {
   const std::vector<std::vector<float>> inputs = {
       std::vector<float>(cols, 0.0F),
       std::vector<float>(cols, -0.0F),
-      std::vector<float>(cols, 0x1p-149F),                         // the scale of a segment rounds to 0
-      std::vector<float>(cols, 30000 * 0x1p-149F),                 // to the smallest subnormal
-      std::vector<float>(cols, 49000 * 0x1p-149F),                 // and x / scale exceeds 32767
+      std::vector<float>(cols, 0x1p-149F),          // the scale of a segment rounds to 0
+      std::vector<float>(cols, 30000 * 0x1p-149F),  // to the smallest subnormal
+      std::vector<float>(cols, 49000 * 0x1p-149F),  // and x / scale exceeds 32767
       std::vector<float>(cols, -49000 * 0x1p-149F),
       std::vector<float>(cols, 0x1p-126F),
       std::vector<float>(cols, 3e38F),
@@ -174,7 +184,8 @@ TEST_P(EveryFormat, ExtremeActivationsGiveTheBitsOfTheReference) {
   for (const std::vector<float>& x : inputs) {
     const std::vector<float> expected = Product(Scalar().For(GetParam()), matrix.view(), x, 1);
     for (const KernelTable* table : AvailableKernels()) {
-      ASSERT_TRUE(SameBits(Product(table->For(GetParam()), matrix.view(), x, 1), expected)) << table->name << " " << x[0];
+      ASSERT_TRUE(SameBits(Product(table->For(GetParam()), matrix.view(), x, 1), expected))
+          << table->name << " " << x[0];
     }
   }
 }
@@ -182,7 +193,8 @@ TEST_P(EveryFormat, ExtremeActivationsGiveTheBitsOfTheReference) {
 TEST_P(EveryFormat, ActivationsThatAreNotFiniteAreNeverHidden) {
   const uint32_t cols = 300;
   const TestMatrix matrix(GetParam(), 2, cols, 12);
-  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> x = SpikyValues(cols, 13);
     x[7] = bad;
     x[8] = -bad;
@@ -197,7 +209,8 @@ TEST_P(EveryFormat, ActivationsThatAreNotFiniteAreNeverHidden) {
 TEST_P(EveryFormat, PreparedRowsAreWholeLines) {
   for (const KernelTable* table : AvailableKernels()) {
     for (const uint32_t cols : kCols) {
-      EXPECT_EQ(table->For(GetParam()).prepared_bytes(GetParam(), cols) % 64, 0u) << table->name << " " << cols;
+      EXPECT_EQ(table->For(GetParam()).prepared_bytes(GetParam(), cols) % 64, 0u)
+          << table->name << " " << cols;
     }
   }
 }
@@ -205,7 +218,8 @@ TEST_P(EveryFormat, PreparedRowsAreWholeLines) {
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryFormat, ::testing::ValuesIn(AllGeometries()),
                          [](const ::testing::TestParamInfo<Format>& instance) {
                            std::string name = NameOf(instance.param);
-                           std::ranges::replace_if(name, [](char c) { return c == '-' || c == '/'; }, '_');
+                           std::ranges::replace_if(
+                               name, [](char c) { return c == '-' || c == '/'; }, '_');
                            return name;
                          });
 
@@ -217,7 +231,8 @@ TEST(IntegerProduct, LargestCodesDoNotOverflow) {
       continue;
     }
     const TestMatrix matrix(format, 1, cols, 14);
-    std::ranges::fill(matrix.codes(), Info(format).lane_run == 8 ? std::byte{0x00} : std::byte{0x80});
+    std::ranges::fill(matrix.codes(),
+                      Info(format).lane_run == 8 ? std::byte{0x00} : std::byte{0x80});
     const std::vector<float> w = matrix.DecodedRow(0);
     for (const float sign : {1.0F, -1.0F}) {
       const std::vector<float> x(cols, sign);
@@ -227,17 +242,19 @@ TEST(IntegerProduct, LargestCodesDoNotOverflow) {
       }
       for (const KernelTable* table : AvailableKernels()) {
         const std::vector<float> y = Product(table->For(format), matrix.view(), x, 1);
-        EXPECT_NEAR(y[0], expected, 1e-5 * std::fabs(expected)) << table->name << " " << NameOf(format);
+        EXPECT_NEAR(y[0], expected, 1e-5 * std::fabs(expected))
+            << table->name << " " << NameOf(format);
       }
     }
   }
 }
 
-// The rule for one row, worked out by hand: activations 1, -0.5 and 0.25 become 32767, -16384 (16383.5 goes to the even
-// neighbour) and 8192 (8191.75); the sum of lane 0 is 3 * 32767 + 2 * 16384 + 8192 = 139261.
+// The rule for one row, worked out by hand: activations 1, -0.5 and 0.25 become 32767, -16384
+// (16383.5 goes to the even neighbour) and 8192 (8191.75); the sum of lane 0 is 3 * 32767 + 2 *
+// 16384 + 8192 = 139261.
 TEST(IntegerProduct, KnownValue) {
   const Format format{FormatId::kInt4Row};
-  const std::byte codes[] = {std::byte{0x6b}, std::byte{0x09}};   // 3, -2, 1
+  const std::byte codes[] = {std::byte{0x6b}, std::byte{0x09}};  // 3, -2, 1
   const float scales[] = {0.5F};
   const WeightView w{codes, scales, 1, 3, format};
   const float step = 1.0F / 32767.0F;

@@ -13,7 +13,8 @@ namespace {
 long double UlpError(float found, long double exact) {
   int exponent = 0;
   std::frexp(exact, &exponent);
-  return std::fabs(static_cast<long double>(found) - exact) / std::ldexp(1.0L, std::max(exponent - 24, -149));
+  return std::fabs(static_cast<long double>(found) - exact) /
+         std::ldexp(1.0L, std::max(exponent - 24, -149));
 }
 
 // glibc's f80 functions reduce their argument with as many digits of pi as it takes.

@@ -1,5 +1,5 @@
-// Vector functions: every instruction set against the reference bit by bit, the reference against long double and against
-// golden values.
+// Vector functions: every instruction set against the reference bit by bit, the reference against
+// long double and against golden values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,9 +23,11 @@ using testing::SpikyValues;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr size_t kSizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 128, 255, 576, 1001};
+constexpr size_t kSizes[] = {1,  2,  3,  4,  5,   7,   8,   9,   15,  16,
+                             17, 31, 33, 64, 100, 128, 255, 576, 1001};
 
-// The error of `found` in units of the last place of the exact value; subnormal results have the unit 2^-149.
+// The error of `found` in units of the last place of the exact value; subnormal results have the
+// unit 2^-149.
 long double UlpError(float found, long double exact) {
   if (std::isinf(found)) {
     return exact > std::numeric_limits<float>::max() ? 0.0L : 1e9L;
@@ -36,10 +38,12 @@ long double UlpError(float found, long double exact) {
   return std::fabs(static_cast<long double>(found) - exact) / unit;
 }
 
-// Calls `run(kernels, x, y)` with n values of x and y (y also input) and compares what all tables make of y.
+// Calls `run(kernels, x, y)` with n values of x and y (y also input) and compares what all tables
+// make of y.
 using VectorCall = std::function<void(const VectorKernels&, const float* x, float* y, size_t n)>;
 
-void ExpectSameBits(const VectorCall& run, size_t n, const std::vector<float>& x_values, const std::vector<float>& y_values) {
+void ExpectSameBits(const VectorCall& run, size_t n, const std::vector<float>& x_values,
+                    const std::vector<float>& y_values) {
   std::vector<float> expected;
   for (const KernelTable* table : AvailableKernels()) {
     const GuardedBuffer<float> x(n);
@@ -50,13 +54,15 @@ void ExpectSameBits(const VectorCall& run, size_t n, const std::vector<float>& x
     if (expected.empty()) {
       expected.assign(y.data(), y.data() + n);
     }
-    ASSERT_EQ(std::memcmp(y.data(), expected.data(), n * sizeof(float)), 0) << table->name << " n " << n;
+    ASSERT_EQ(std::memcmp(y.data(), expected.data(), n * sizeof(float)), 0)
+        << table->name << " n " << n;
   }
 }
 
 void ExpectSameBitsForAllSizes(const VectorCall& run) {
   for (const size_t n : kSizes) {
-    ExpectSameBits(run, n, SpikyValues(n, static_cast<uint32_t>(n)), SpikyValues(n, static_cast<uint32_t>(n) + 1));
+    ExpectSameBits(run, n, SpikyValues(n, static_cast<uint32_t>(n)),
+                   SpikyValues(n, static_cast<uint32_t>(n) + 1));
   }
 }
 
@@ -71,7 +77,8 @@ TEST(VectorKernels, AllInstructionSetsGiveTheBitsOfTheReference) {
       {"silu_mul", [](auto& k, auto* x, auto* y, auto n) { k.silu_mul(x, y, y, n); }},
       {"sigmoid", [](auto& k, auto* x, auto* y, auto n) { k.sigmoid(x, y, n); }},
       {"softmax", [](auto& k, auto*, auto* y, auto n) { k.softmax(y, n); }},
-      {"rotate_pairs", [](auto& k, auto* x, auto* y, auto n) { k.rotate_pairs(x, x + n / 2, y, n / 2); }},
+      {"rotate_pairs",
+       [](auto& k, auto* x, auto* y, auto n) { k.rotate_pairs(x, x + n / 2, y, n / 2); }},
   };
   for (const auto& [name, run] : functions) {
     SCOPED_TRACE(name);
@@ -86,14 +93,17 @@ TEST(VectorKernels, ExponentialsGiveTheBitsOfTheReferenceEverywhere) {
     const float value = std::bit_cast<float>(static_cast<uint32_t>(bits));
     values.push_back(std::isnan(value) ? 1.0F : value);
   }
-  for (const float value : {kInfinity, -kInfinity, 0.0F, -0.0F, 88.7F, 88.8F, -87.4F, -103.9F, -104.1F}) {
+  for (const float value :
+       {kInfinity, -kInfinity, 0.0F, -0.0F, 88.7F, 88.8F, -87.4F, -103.9F, -104.1F}) {
     values.push_back(value);
   }
   const std::vector<float> ones(values.size(), 1.0F);
 
-  ExpectSameBits([](auto& k, auto* x, auto* y, auto n) { k.sigmoid(x, y, n); }, values.size(), values, ones);
+  ExpectSameBits([](auto& k, auto* x, auto* y, auto n) { k.sigmoid(x, y, n); }, values.size(),
+                 values, ones);
   // Without the infinities: -infinity * 0 is a NaN of either sign.
-  ExpectSameBits([](auto& k, auto* x, auto* y, auto n) { k.silu_mul(x, y, y, n); }, values.size() - 9, values, ones);
+  ExpectSameBits([](auto& k, auto* x, auto* y, auto n) { k.silu_mul(x, y, y, n); },
+                 values.size() - 9, values, ones);
 }
 
 TEST(VectorKernels, DotAgreesWithDoublePrecision) {
@@ -107,7 +117,8 @@ TEST(VectorKernels, DotAgreesWithDoublePrecision) {
       products += std::fabs(static_cast<double>(a[i]) * static_cast<double>(b[i]));
     }
     const double additions = static_cast<double>(n) / 16 + 6;
-    EXPECT_NEAR(ReferenceVector().dot(a.data(), b.data(), n), expected, additions * 0x1p-24 * products + 1e-38);
+    EXPECT_NEAR(ReferenceVector().dot(a.data(), b.data(), n), expected,
+                additions * 0x1p-24 * products + 1e-38);
   }
 }
 
@@ -171,7 +182,7 @@ TEST(Exp, EdgesOfItsRange) {
   EXPECT_EQ(ReferenceExp(-kInfinity), 0.0F);
   EXPECT_EQ(ReferenceExp(kInfinity), kInfinity);
   EXPECT_TRUE(std::isnan(ReferenceExp(kNan)));
-  EXPECT_LT(ReferenceExp(88.72283F), kInfinity);     // the last argument below ln(2^128)
+  EXPECT_LT(ReferenceExp(88.72283F), kInfinity);  // the last argument below ln(2^128)
   EXPECT_EQ(ReferenceExp(88.72284F), kInfinity);
   EXPECT_EQ(ReferenceExp(-103.97F), 0x1p-149F);
   EXPECT_EQ(ReferenceExp(-103.98F), 0.0F);
@@ -234,7 +245,8 @@ TEST(Softmax, AgreesWithLongDouble) {
   for (size_t i = 0; i < x.size(); ++i) {
     const long double exact = std::exp(static_cast<long double>(x[i]) - highest) / sum;
     // x - max is rounded before exp sees it: half an ulp of a difference of up to 2^8.
-    EXPECT_NEAR(y[i], static_cast<double>(exact), static_cast<double>(exact) * 0x1p-16 + 1e-44) << i;
+    EXPECT_NEAR(y[i], static_cast<double>(exact), static_cast<double>(exact) * 0x1p-16 + 1e-44)
+        << i;
   }
 }
 

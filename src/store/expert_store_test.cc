@@ -295,7 +295,7 @@ TEST_F(ExpertStoreTest, AReadThatKeepsFailingNamesLayerExpertFileAndPlace) {
               error.message.find(fmt::format("at byte {}", record.down.scales.offset)) != std::string::npos)
       << error.message;
   EXPECT_FALSE(store->Next().value());
-  Run(*store, kInt4Layer, AllIds());   // the fourth try succeeds
+  Run(*store, kInt4Layer, Ids({7}));   // the fourth try succeeds
 }
 
 // Any one extent may be unreadable for good: its expert fails, and only that one.

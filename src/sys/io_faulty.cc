@@ -32,7 +32,7 @@ class IoFaulty final : public IoEngine {
 
   void CollectInner();
   void PassOneTurn();
-  std::optional<ReadCompletion> TakeEligible();
+  std::optional<ReadCompletion> TakeEligible(bool may_wait);
 
   std::unique_ptr<IoEngine> inner_;
   FaultScript script_;
@@ -76,10 +76,11 @@ void IoFaulty::PassOneTurn() {
   }
 }
 
-std::optional<ReadCompletion> IoFaulty::TakeEligible() {
+std::optional<ReadCompletion> IoFaulty::TakeEligible(bool may_wait) {
   std::vector<size_t> eligible;
   for (size_t i = 0; i < held_.size(); ++i) {
-    if (held_[i].fault.hold_back == 0) {
+    const ReadFault& fault = held_[i].fault;
+    if (fault.hold_back == 0 && (may_wait || fault.delay.count() == 0)) {
       eligible.push_back(i);
     }
   }
@@ -98,7 +99,7 @@ ReadCompletion IoFaulty::Wait() {
   CollectInner();
   COLI_CHECK(!held_.empty());
   while (true) {
-    if (auto completion = TakeEligible()) {
+    if (auto completion = TakeEligible(true)) {
       return *std::move(completion);
     }
   }
@@ -106,7 +107,7 @@ ReadCompletion IoFaulty::Wait() {
 
 std::optional<ReadCompletion> IoFaulty::Poll() {
   CollectInner();
-  return TakeEligible();
+  return TakeEligible(false);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct ReadFault {
   std::optional<Error> error;               // completes with this error; no byte is read except `bytes_before_error`
   size_t bytes_before_error = 0;            // a short read: this many bytes arrive, then the error
   size_t hold_back = 0;                     // completions of other reads, or polls, that come first
-  std::chrono::microseconds delay{0};       // the caller waits this long for the completion
+  std::chrono::microseconds delay{0};       // Wait takes this long longer; Poll does not see it
 };
 
 // What the script knows of the read it decides about.

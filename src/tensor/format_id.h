@@ -1,5 +1,5 @@
-// The name of a number format, without what is known about it (tensor/format.h). Free of library code, so that files
-// compiled for one instruction set may include it.
+// The name of a number format, without what is known about it (tensor/format.h). Free of library
+// code, so that files compiled for one instruction set may include it.
 #pragma once
 
 #include <stdint.h>
@@ -12,7 +12,8 @@ enum class FormatId : uint8_t {
 #undef COLI_FORMAT
 };
 
-// A format with its parameter. `group` is the number of columns that share a scale; 0 where the format has no such choice.
+// A format with its parameter. `group` is the number of columns that share a scale; 0 where the
+// format has no such choice.
 struct Format {
   FormatId id;
   uint32_t group = 0;

@@ -14,7 +14,8 @@
 namespace coli {
 namespace {
 
-constexpr uint64_t kColumns[] = {1, 2, 7, 15, 16, 17, 31, 33, 63, 64, 65, 100, 255, 256, 257, 511, 576, 1000};
+constexpr uint64_t kColumns[] = {1,  2,  7,   15,  16,  17,  31,  33,  63,
+                                 64, 65, 100, 255, 256, 257, 511, 576, 1000};
 
 struct EncodedRow {
   std::vector<std::byte> codes;
@@ -68,7 +69,8 @@ std::vector<int> Bytes(const std::vector<std::byte>& bytes) {
 }
 
 TEST(Format, NamesAndIdsAgreeWithTheTable) {
-  const std::vector<std::string> names = {"f32", "bf16", "f16", "int8-row", "int4-row", "int4-grouped"};
+  const std::vector<std::string> names = {"f32",      "bf16",     "f16",
+                                          "int8-row", "int4-row", "int4-grouped"};
 
   ASSERT_EQ(AllFormats().size(), names.size());
   for (size_t i = 0; i < names.size(); ++i) {
@@ -104,7 +106,8 @@ TEST(Format, BytesOfMatrices) {
 }
 
 TEST(Format, KnownInt4Bytes) {
-  const std::vector<float> values = {7, -7, 3.5F, 4.5F, -0.5F, 1.5F, -2};   // scale 1; halves go to the even code
+  const std::vector<float> values = {7,     -7,   3.5F, 4.5F,
+                                     -0.5F, 1.5F, -2};  // scale 1; halves go to the even code
 
   const EncodedRow row = Encode({FormatId::kInt4Row}, values);
 
@@ -114,7 +117,7 @@ TEST(Format, KnownInt4Bytes) {
 }
 
 TEST(Format, KnownInt8Bytes) {
-  const std::vector<float> values = {254, -254, 3, -5, 0, 1};   // scale 2
+  const std::vector<float> values = {254, -254, 3, -5, 0, 1};  // scale 2
 
   const EncodedRow row = Encode({FormatId::kInt8Row}, values);
 
@@ -130,7 +133,8 @@ TEST(Format, KnownGroupedScales) {
   const EncodedRow row = Encode({FormatId::kInt4Grouped, 16}, values);
 
   EXPECT_EQ(row.scales, (std::vector<float>{2, 0.125F}));
-  EXPECT_EQ(Bytes(row.codes), (std::vector<int>{0x88, 0xf8, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x18, 0x08}));
+  EXPECT_EQ(Bytes(row.codes),
+            (std::vector<int>{0x88, 0xf8, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x18, 0x08}));
 }
 
 TEST(Format, ZeroRowsGetTheSmallestScale) {
@@ -151,15 +155,17 @@ TEST(Format, LowestCodesDecode) {
 TEST(Format, RoundTripStaysWithinHalfAStep) {
   for (const Format format : AllGeometries()) {
     for (const uint64_t cols : kColumns) {
-      SCOPED_TRACE(std::string(Info(format).name) + "/" + std::to_string(format.group) + " cols " + std::to_string(cols));
+      SCOPED_TRACE(std::string(Info(format).name) + "/" + std::to_string(format.group) + " cols " +
+                   std::to_string(cols));
       const std::vector<float> values = NormalValues(cols, static_cast<uint32_t>(cols));
 
       const EncodedRow row = Encode(format, values);
       const std::vector<float> decoded = Decode(format, row, cols);
 
       for (uint64_t c = 0; c < cols; ++c) {
-        const float step = row.scales.empty() ? std::fabs(values[c]) * 0x1p-7F
-                                              : row.scales[format.group == 0 ? 0 : c / format.group];
+        const float step = row.scales.empty()
+                               ? std::fabs(values[c]) * 0x1p-7F
+                               : row.scales[format.group == 0 ? 0 : c / format.group];
         ASSERT_LE(std::fabs(values[c] - decoded[c]), 0.50001F * step) << c;
       }
     }
@@ -172,7 +178,8 @@ TEST(Format, EncodingDecodedValuesGivesTheSameCodes) {
       const EncodedRow first = Encode(format, NormalValues(cols, 7));
       const EncodedRow second = Encode(format, Decode(format, first, cols));
 
-      ASSERT_EQ(first.codes, second.codes) << Info(format).name << " group " << format.group << " cols " << cols;
+      ASSERT_EQ(first.codes, second.codes)
+          << Info(format).name << " group " << format.group << " cols " << cols;
       for (size_t g = 0; g < first.scales.size(); ++g) {
         ASSERT_NEAR(first.scales[g], second.scales[g], first.scales[g] * 0x1p-22F);
       }

@@ -1,7 +1,8 @@
-// The two 16-bit floats as bit patterns. Widening is exact; narrowing rounds to nearest, ties to even, keeps infinities,
-// keeps NaN a (quiet) NaN and overflows to infinity.
+// The two 16-bit floats as bit patterns. Widening is exact; narrowing rounds to nearest, ties to
+// even, keeps infinities, keeps NaN a (quiet) NaN and overflows to infinity.
 //
-// bf16 is the upper half of an f32. f16 is IEEE 754 binary16: 5 exponent bits, 10 fraction bits, subnormals.
+// bf16 is the upper half of an f32. f16 is IEEE 754 binary16: 5 exponent bits, 10 fraction bits,
+// subnormals.
 #pragma once
 
 #include <bit>
@@ -9,7 +10,9 @@
 
 namespace coli {
 
-inline float FloatFromBf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+inline float FloatFromBf16(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 inline uint16_t Bf16FromFloat(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
@@ -38,8 +41,9 @@ inline float FloatFromF16(uint16_t bits) {
 
 inline uint16_t F16FromFloat(float value) {
   constexpr uint32_t kInfinity = 0x7f800000U;
-  constexpr uint32_t kOverflow = 0x477ff000U;         // 65520, halfway between the largest f16 and the next power
-  constexpr uint32_t kSmallestNormal = 0x38800000U;   // 2^-14
+  constexpr uint32_t kOverflow =
+      0x477ff000U;  // 65520, halfway between the largest f16 and the next power
+  constexpr uint32_t kSmallestNormal = 0x38800000U;  // 2^-14
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000U;
   const uint32_t magnitude = bits & 0x7fffffffU;
@@ -50,7 +54,8 @@ inline uint16_t F16FromFloat(float value) {
     return static_cast<uint16_t>(sign | 0x7c00U);
   }
   if (magnitude < kSmallestNormal) {
-    // Adding 1/2, whose last place is the unit of f16 subnormals, leaves the rounded count in the low bits.
+    // Adding 1/2, whose last place is the unit of f16 subnormals, leaves the rounded count in the
+    // low bits.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000U));
   }

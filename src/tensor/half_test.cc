@@ -25,14 +25,14 @@ TEST(Bf16, EveryValueSurvivesWideningAndNarrowing) {
 
 TEST(Bf16, RoundsToNearestEven) {
   EXPECT_EQ(Bf16FromFloat(1.0F), 0x3f80);
-  EXPECT_EQ(Bf16FromFloat(1.0F + 0x1p-8F), 0x3f80);               // tie, down to even
+  EXPECT_EQ(Bf16FromFloat(1.0F + 0x1p-8F), 0x3f80);  // tie, down to even
   EXPECT_EQ(Bf16FromFloat(1.0F + 0x1p-8F + 0x1p-20F), 0x3f81);
-  EXPECT_EQ(Bf16FromFloat(1.0F + 3 * 0x1p-8F), 0x3f82);           // tie, up to even
+  EXPECT_EQ(Bf16FromFloat(1.0F + 3 * 0x1p-8F), 0x3f82);  // tie, up to even
   EXPECT_EQ(Bf16FromFloat(std::numeric_limits<float>::max()), 0x7f80);
   EXPECT_EQ(Bf16FromFloat(-kInfinity), 0xff80);
   EXPECT_EQ(Bf16FromFloat(-0.0F), 0x8000);
-  EXPECT_EQ(Bf16FromFloat(0x1p-149F), 0x0000);                    // the smallest f32 is far below the smallest bf16
-  EXPECT_EQ(Bf16FromFloat(0x1.8p-134F), 0x0001);                  // a subnormal, rounded up from 3/4
+  EXPECT_EQ(Bf16FromFloat(0x1p-149F), 0x0000);    // the smallest f32 is far below the smallest bf16
+  EXPECT_EQ(Bf16FromFloat(0x1.8p-134F), 0x0001);  // a subnormal, rounded up from 3/4
 }
 
 TEST(Bf16, NanStaysNanEvenWithALowPayload) {
@@ -66,13 +66,14 @@ TEST(F16, KnownValues) {
   EXPECT_EQ(FloatFromF16(0x3555), 0x1.554p-2F);
 }
 
-// Narrowing against the definition: the nearest of all 65,536 values, the even one of two equally near.
+// Narrowing against the definition: the nearest of all 65,536 values, the even one of two equally
+// near.
 TEST(F16, NarrowingIsNearestEvenBetweenNeighbours) {
   for (uint16_t bits = 0; bits < 0x7bff; ++bits) {
     const auto next = static_cast<uint16_t>(bits + 1);
     const double low = FloatFromF16(bits);
     const double high = FloatFromF16(next);
-    const auto middle = static_cast<float>((low + high) / 2);   // exact: one more bit than f16 has
+    const auto middle = static_cast<float>((low + high) / 2);  // exact: one more bit than f16 has
     const uint16_t even = bits % 2 == 0 ? bits : next;
 
     ASSERT_EQ(F16FromFloat(middle), even) << bits;

@@ -1,4 +1,5 @@
-// Views of matrices and activations: pointer, shape, stride, format. A view never owns; whoever made it keeps the bytes alive.
+// Views of matrices and activations: pointer, shape, stride, format. A view never owns; whoever
+// made it keeps the bytes alive.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@ namespace coli {
 // A weight matrix [rows, cols], row-major, applied as y = W x. Codes and scales lie apart.
 struct WeightView {
   const std::byte* codes = nullptr;
-  const float* scales = nullptr;    // nullptr for plain floats
+  const float* scales = nullptr;  // nullptr for plain floats
   uint32_t rows = 0;
   uint32_t cols = 0;
   Format format{FormatId::kF32};
@@ -30,8 +31,12 @@ struct BasicMatrixView {
   size_t stride = 0;
 
   T* row(size_t r) const { return data + r * stride; }
-  BasicMatrixView Rows(uint32_t begin, uint32_t count) const { return {data + begin * stride, count, cols, stride}; }
-  BasicMatrixView Cols(uint32_t begin, uint32_t count) const { return {data + begin, rows, count, stride}; }
+  BasicMatrixView Rows(uint32_t begin, uint32_t count) const {
+    return {data + begin * stride, count, cols, stride};
+  }
+  BasicMatrixView Cols(uint32_t begin, uint32_t count) const {
+    return {data + begin, rows, count, stride};
+  }
   operator BasicMatrixView<const T>() const { return {data, rows, cols, stride}; }
 };
 using MatrixView = BasicMatrixView<float>;
@@ -39,9 +44,9 @@ using ConstMatrixView = BasicMatrixView<const float>;
 
 // The three matrices of one SwiGLU network: down(silu(gate x) * up x).
 struct FfnView {
-  WeightView gate;   // [inner, hidden]
-  WeightView up;     // [inner, hidden]
-  WeightView down;   // [hidden, inner]
+  WeightView gate;  // [inner, hidden]
+  WeightView up;    // [inner, hidden]
+  WeightView down;  // [hidden, inner]
 };
 
 }  // namespace coli

@@ -12,10 +12,11 @@
 namespace coli {
 namespace {
 
-constexpr uint32_t kBlock = 256;   // columns unpacked at a time; no segment is longer
+constexpr uint32_t kBlock = 256;  // columns unpacked at a time; no segment is longer
 constexpr size_t kAlignment = 64;
 
-// A prepared row of integer arithmetic: one scale per segment, padded to kAlignment, then one int16 per column.
+// A prepared row of integer arithmetic: one scale per segment, padded to kAlignment, then one int16
+// per column.
 size_t ScaleBlockBytes(Format format, uint32_t cols) {
   return AlignUp(CeilDiv(cols, SegmentColumns(format)) * sizeof(float), kAlignment);
 }
@@ -44,7 +45,8 @@ void IntegerPrepare(Format format, const float* x, uint32_t cols, std::byte* out
     const float scale = SegmentScale(x + begin, count);
     scales[begin / segment] = scale;
     for (uint32_t c = begin; c < begin + count; ++c) {
-      const float code = scale > 0 ? std::clamp(std::nearbyint(x[c] / scale), -32767.0F, 32767.0F) : 0.0F;
+      const float code =
+          scale > 0 ? std::clamp(std::nearbyint(x[c] / scale), -32767.0F, 32767.0F) : 0.0F;
       codes[c] = static_cast<int16_t>(code);
     }
   }
@@ -76,7 +78,9 @@ float IntegerDot(const WeightView& w, uint32_t row, const std::byte* prepared) {
   return info.grouped ? AddLanes8(lane) : AddLanes8(lane) * scales[0];
 }
 
-size_t FloatPreparedBytes(Format /*format*/, uint32_t cols) { return AlignUp(cols * sizeof(float), kAlignment); }
+size_t FloatPreparedBytes(Format /*format*/, uint32_t cols) {
+  return AlignUp(cols * sizeof(float), kAlignment);
+}
 
 void FloatPrepare(Format /*format*/, const float* x, uint32_t cols, std::byte* out) {
   if (cols != 0) {
@@ -102,7 +106,8 @@ float FloatDot(const WeightView& w, uint32_t row, const std::byte* prepared) {
 }
 
 template <float (*kDot)(const WeightView&, uint32_t, const std::byte*)>
-void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, uint32_t row_end, float* y, size_t y_stride) {
+void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, uint32_t row_end,
+              float* y, size_t y_stride) {
   for (uint32_t r = row_begin; r < row_end; ++r) {
     for (uint32_t t = 0; t < x.tokens; ++t) {
       y[t * y_stride + r] = kDot(w, r, x.bytes + t * x.row_bytes);
@@ -147,7 +152,8 @@ void FloatMultiplyTransposed(const WeightView& w, const float* x, float* y) {
 
 constexpr MatrixKernels kIntegerMatrix{IntegerPreparedBytes, IntegerPrepare, Multiply<IntegerDot>,
                                        IntegerMultiplyTransposed};
-constexpr MatrixKernels kFloatMatrix{FloatPreparedBytes, FloatPrepare, Multiply<FloatDot>, FloatMultiplyTransposed};
+constexpr MatrixKernels kFloatMatrix{FloatPreparedBytes, FloatPrepare, Multiply<FloatDot>,
+                                     FloatMultiplyTransposed};
 
 }  // namespace
 

@@ -9,7 +9,8 @@ const IsaKernels& ReferenceKernels() {
     IsaKernels all{.matrix = {}, .vector = ReferenceVector()};
     for (const FormatInfo& info : AllFormats()) {
       const bool integer = info.arithmetic == Arithmetic::kInteger;
-      all.matrix[static_cast<size_t>(info.id)] = integer ? &ReferenceIntegerMatrix() : &ReferenceFloatMatrix();
+      all.matrix[static_cast<size_t>(info.id)] =
+          integer ? &ReferenceIntegerMatrix() : &ReferenceFloatMatrix();
     }
     return all;
   }();

@@ -110,7 +110,8 @@ void RotatePairs(const float* cos, const float* sin, float* x, size_t pairs) {
   }
 }
 
-constexpr VectorKernels kVector{Dot, Axpy, Add, Scale, RmsNorm, LayerNorm, SiluMul, SigmoidAll, Softmax, RotatePairs};
+constexpr VectorKernels kVector{Dot,       Axpy,    Add,        Scale,   RmsNorm,
+                                LayerNorm, SiluMul, SigmoidAll, Softmax, RotatePairs};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// For tests: `count` values that end exactly where an unreadable page begins, so that any access past the end faults,
-// whatever the build.
+// For tests: `count` values that end exactly where an unreadable page begins, so that any access
+// past the end faults, whatever the build.
 #pragma once
 
 #include <sys/mman.h>
@@ -18,7 +18,8 @@ class GuardedBuffer {
     const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
     const size_t body = (count * sizeof(T) + page - 1) / page * page;
     mapped_bytes_ = body + page;
-    base_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    base_ =
+        ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base_ == MAP_FAILED) {
       throw std::bad_alloc();
     }

@@ -72,7 +72,8 @@ class TestMatrix {
     const FormatInfo& info = Info(format);
     const std::vector<float> values = SpikyValues(size_t{rows} * cols, seed);
     for (uint32_t r = 0; r < rows; ++r) {
-      info.encode_row(values.data() + size_t{r} * cols, cols, format.group, codes_.data() + r * info.row_bytes(cols),
+      info.encode_row(values.data() + size_t{r} * cols, cols, format.group,
+                      codes_.data() + r * info.row_bytes(cols),
                       scales_.data() + r * info.row_scales(cols, format.group));
     }
   }
@@ -83,8 +84,9 @@ class TestMatrix {
   std::vector<float> DecodedRow(uint32_t row) const {
     const FormatInfo& info = Info(format_);
     std::vector<float> values(cols_);
-    info.decode_row(codes_.data() + row * info.row_bytes(cols_), scales_.data() + row * info.row_scales(cols_, format_.group),
-                    cols_, format_.group, values.data());
+    info.decode_row(codes_.data() + row * info.row_bytes(cols_),
+                    scales_.data() + row * info.row_scales(cols_, format_.group), cols_,
+                    format_.group, values.data());
     return values;
   }
 
@@ -99,8 +101,11 @@ class TestMatrix {
 // `tokens` rows of activations, prepared by `kernels`. `x` holds tokens * cols values.
 class Prepared {
  public:
-  Prepared(const MatrixKernels& kernels, Format format, uint32_t cols, uint32_t tokens, const float* x)
-      : row_bytes_(kernels.prepared_bytes(format, cols)), tokens_(tokens), bytes_((row_bytes_ * tokens + sizeof(Line)) / sizeof(Line)) {
+  Prepared(const MatrixKernels& kernels, Format format, uint32_t cols, uint32_t tokens,
+           const float* x)
+      : row_bytes_(kernels.prepared_bytes(format, cols)),
+        tokens_(tokens),
+        bytes_((row_bytes_ * tokens + sizeof(Line)) / sizeof(Line)) {
     for (uint32_t t = 0; t < tokens; ++t) {
       kernels.prepare(format, x + size_t{t} * cols, cols, start() + t * row_bytes_);
     }
@@ -121,8 +126,8 @@ class Prepared {
 };
 
 // y[t][r] with a stride that is larger than the number of rows.
-inline std::vector<float> Product(const MatrixKernels& kernels, const WeightView& w, const std::vector<float>& x,
-                                  uint32_t tokens) {
+inline std::vector<float> Product(const MatrixKernels& kernels, const WeightView& w,
+                                  const std::vector<float>& x, uint32_t tokens) {
   const Prepared prepared(kernels, w.format, w.cols, tokens, x.data());
   std::vector<float> y(size_t{tokens} * (w.rows + 3), 77.0F);
   kernels.multiply(w, prepared.rows(), 0, w.rows, y.data(), w.rows + 3);
@@ -130,7 +135,8 @@ inline std::vector<float> Product(const MatrixKernels& kernels, const WeightView
 }
 
 inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 }  // namespace coli::testing

@@ -10,13 +10,17 @@ namespace coli {
 namespace {
 
 template <class Loader>
-constexpr MatrixKernels kFloatKernels{FloatPreparedBytes, FloatPrepare, Multiply<FloatCodec<Loader>>,
+constexpr MatrixKernels kFloatKernels{FloatPreparedBytes, FloatPrepare,
+                                      Multiply<FloatCodec<Loader>>,
                                       MultiplyTransposed<FloatColumns<Loader>>};
 
-constexpr MatrixKernels kInt8Row{Int8PreparedBytes, Int8Prepare, Multiply<Int8Codec>, MultiplyTransposed<Int8Columns>};
-constexpr MatrixKernels kInt4Row{Int4PreparedBytes, Int4Prepare, Multiply<Int4Codec<kInt4MaxChunks, false>>,
+constexpr MatrixKernels kInt8Row{Int8PreparedBytes, Int8Prepare, Multiply<Int8Codec>,
+                                 MultiplyTransposed<Int8Columns>};
+constexpr MatrixKernels kInt4Row{Int4PreparedBytes, Int4Prepare,
+                                 Multiply<Int4Codec<kInt4MaxChunks, false>>,
                                  MultiplyTransposed<Int4Columns>};
-constexpr MatrixKernels kInt4Grouped{Int4PreparedBytes, Int4Prepare, Int4GroupedMultiply, MultiplyTransposed<Int4Columns>};
+constexpr MatrixKernels kInt4Grouped{Int4PreparedBytes, Int4Prepare, Int4GroupedMultiply,
+                                     MultiplyTransposed<Int4Columns>};
 
 constexpr const MatrixKernels* KernelsOf(FormatId id) {
   switch (id) {
@@ -33,7 +37,7 @@ constexpr const MatrixKernels* KernelsOf(FormatId id) {
     case FormatId::kInt4Grouped:
       return &kInt4Grouped;
     default:
-      return nullptr;   // a new format works through the reference until it has kernels here
+      return nullptr;  // a new format works through the reference until it has kernels here
   }
 }
 

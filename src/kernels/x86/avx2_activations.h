@@ -1,4 +1,5 @@
-// Activations of integer arithmetic: one scale per segment of columns, codes in int16. Part of avx2.cc.
+// Activations of integer arithmetic: one scale per segment of columns, codes in int16. Part of
+// avx2.cc.
 #pragma once
 
 #include "kernels/x86/avx2_common.h"
@@ -10,7 +11,7 @@ constexpr uint32_t kMaxSegment = 256;
 
 struct SegmentCodes {
   float scale;
-  alignas(32) int16_t codes[kMaxSegment];   // zero after the last column
+  alignas(32) int16_t codes[kMaxSegment];  // zero after the last column
 };
 
 // max |x|, found on the bit patterns: NaN and infinity compare above all finite values.
@@ -39,7 +40,8 @@ inline uint32_t AbsmaxBits(const float* x, uint32_t count) {
 // round-half-even(x / scale), limited to the range of the codes.
 inline __m256i QuantizeEight(const float* x, __m256 scale) {
   const __m256 quotient = _mm256_div_ps(_mm256_loadu_ps(x), scale);
-  const __m256 limited = _mm256_max_ps(_mm256_min_ps(quotient, _mm256_set1_ps(32767.0F)), _mm256_set1_ps(-32767.0F));
+  const __m256 limited =
+      _mm256_max_ps(_mm256_min_ps(quotient, _mm256_set1_ps(32767.0F)), _mm256_set1_ps(-32767.0F));
   return _mm256_cvtps_epi32(limited);
 }
 

@@ -1,5 +1,5 @@
-// What the AVX2 kernels share. Included by avx2.cc only: everything here has internal linkage, so that no function
-// compiled for AVX2 can stand in for one that runs on every CPU.
+// What the AVX2 kernels share. Included by avx2.cc only: everything here has internal linkage, so
+// that no function compiled for AVX2 can stand in for one that runs on every CPU.
 #pragma once
 
 #include <immintrin.h>
@@ -16,7 +16,9 @@ constexpr uint32_t kCacheLine = 64;
 
 inline uint32_t CeilDivide(uint32_t a, uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-inline size_t RoundUpToLine(size_t bytes) { return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine; }
+inline size_t RoundUpToLine(size_t bytes) {
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
 
 // The fixed order of additions: ((0+4)+(2+6)) + ((1+5)+(3+7)).
 inline float AddLanes(__m256 lanes) {
@@ -35,6 +37,10 @@ inline double AddLanes(__m256d low, __m256d high) {
 inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 
 inline void Store(void* p, __m256i value) { _mm256_storeu_si256(static_cast<__m256i*>(p), value); }
+
+// Pins a running sum to its register at this point. Without it GCC adds the products of several
+// steps in another order, which needs more registers than there are.
+inline __attribute__((always_inline)) void Pin(__m256i& sum) { __asm__("" : "+x"(sum)); }
 
 // Asks for the line `bytes` after `p`, which may lie outside the matrix: prefetches never fault.
 inline void PrefetchAhead(const void* p, uintptr_t bytes) {

@@ -10,23 +10,30 @@ namespace {
 
 struct F32Loader {
   static constexpr size_t kBytes = 4;
-  static __m256 Eight(const std::byte* p) { return _mm256_loadu_ps(reinterpret_cast<const float*>(p)); }
+  static __m256 Eight(const std::byte* p) {
+    return _mm256_loadu_ps(reinterpret_cast<const float*>(p));
+  }
 };
 
 struct Bf16Loader {
   static constexpr size_t kBytes = 2;
   static __m256 Eight(const std::byte* p) {
-    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m256i wide =
+        _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
   }
 };
 
 struct F16Loader {
   static constexpr size_t kBytes = 2;
-  static __m256 Eight(const std::byte* p) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+  static __m256 Eight(const std::byte* p) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
 };
 
-size_t FloatPreparedBytes(Format /*format*/, uint32_t cols) { return RoundUpToLine(cols * sizeof(float)); }
+size_t FloatPreparedBytes(Format /*format*/, uint32_t cols) {
+  return RoundUpToLine(cols * sizeof(float));
+}
 
 void FloatPrepare(Format /*format*/, const float* x, uint32_t cols, std::byte* out) {
   if (cols != 0) {
@@ -35,7 +42,8 @@ void FloatPrepare(Format /*format*/, const float* x, uint32_t cols, std::byte* o
 }
 
 // Adds columns [0, count), count < 16, to the first `count` of the lanes.
-inline float AddLanesAndTail(__m256 low, __m256 high, const float* x, const float* weights, uint32_t count) {
+inline float AddLanesAndTail(__m256 low, __m256 high, const float* x, const float* weights,
+                             uint32_t count) {
   if (count != 0) {
     alignas(32) float lane[16];
     _mm256_store_ps(lane, low);
@@ -64,6 +72,7 @@ struct FloatCodec {
     const std::byte* weights = codes + size_t{row} * cols * Loader::kBytes;
     __m256 low[kTokens];
     __m256 high[kTokens];
+#pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
       low[t] = _mm256_setzero_ps();
       high[t] = _mm256_setzero_ps();
@@ -88,6 +97,7 @@ struct FloatCodec {
       _mm256_store_ps(tail, Loader::Eight(bytes));
       _mm256_store_ps(tail + 8, Loader::Eight(bytes + 8 * Loader::kBytes));
     }
+#pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
       const auto* token = reinterpret_cast<const float*>(x + t * x_stride) + c;
       y[t * y_stride] = AddLanesAndTail(low[t], high[t], token, tail, cols - c);

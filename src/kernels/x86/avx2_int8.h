@@ -1,8 +1,9 @@
 // Products with int8 weights. Part of avx2.cc.
 //
-// Sixteen bytes are widened to 16 bits and multiplied with sixteen activations in natural order; the multiply-add of
-// neighbours sums columns 2l and 2l+1 of every sixteen into 32-bit lane l, the contract's virtual lane. A prepared row is
-// one scale per segment, padded to a line, then the codes, the last segment filled up with zeros.
+// Sixteen bytes are widened to 16 bits and multiplied with sixteen activations in natural order;
+// the multiply-add of neighbours sums columns 2l and 2l+1 of every sixteen into 32-bit lane l, the
+// contract's virtual lane. A prepared row is one scale per segment, padded to a line, then the
+// codes, the last segment filled up with zeros.
 #pragma once
 
 #include "kernels/x86/avx2_activations.h"
@@ -13,7 +14,9 @@ namespace {
 
 constexpr size_t kInt8RecordBytes = kMaxSegment * sizeof(int16_t);
 
-inline size_t Int8ScaleBytes(uint32_t cols) { return RoundUpToLine(CeilDivide(cols, kMaxSegment) * sizeof(float)); }
+inline size_t Int8ScaleBytes(uint32_t cols) {
+  return RoundUpToLine(CeilDivide(cols, kMaxSegment) * sizeof(float));
+}
 
 size_t Int8PreparedBytes(Format /*format*/, uint32_t cols) {
   return Int8ScaleBytes(cols) + CeilDivide(cols, kMaxSegment) * kInt8RecordBytes;
@@ -44,8 +47,9 @@ struct Int8Codec {
       : codes(w.codes), scales(w.scales), cols(w.cols), scale_bytes(Int8ScaleBytes(w.cols)) {}
 
   template <uint32_t kTokens>
-  inline __attribute__((always_inline)) void Segment(const std::byte* weights, uint32_t s, const std::byte* x,
-                                                     size_t x_stride, __m256* lanes) const {
+  inline __attribute__((always_inline)) void Segment(const std::byte* weights, uint32_t s,
+                                                     const std::byte* x, size_t x_stride,
+                                                     __m256* lanes) const {
     const std::byte* record = x + scale_bytes + s * kInt8RecordBytes;
     __m256i sum[kTokens];
 #pragma GCC unroll 4
@@ -54,11 +58,13 @@ struct Int8Codec {
     }
 #pragma GCC unroll 16
     for (uint32_t c = 0; c < kMaxSegment; c += 16) {
-      const __m256i v = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(weights + c)));
+      const __m256i v =
+          _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(weights + c)));
 #pragma GCC unroll 4
       for (uint32_t t = 0; t < kTokens; ++t) {
         const __m256i a = Load(record + t * x_stride + c * sizeof(int16_t));
         sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(v, a));
+        Pin(sum[t]);
       }
     }
 #pragma GCC unroll 4
@@ -73,6 +79,7 @@ struct Int8Codec {
   void Row(uint32_t row, const std::byte* x, size_t x_stride, float* y, size_t y_stride) const {
     const std::byte* weights = codes + size_t{row} * cols;
     __m256 lanes[kTokens];
+#pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
       lanes[t] = _mm256_setzero_ps();
     }
@@ -89,6 +96,7 @@ struct Int8Codec {
       memcpy(tail, weights + whole * kMaxSegment, cols % kMaxSegment);
       Segment<kTokens>(tail, whole, x, x_stride, lanes);
     }
+#pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
       y[t * y_stride] = AddLanes(lanes[t]) * scales[row];
     }

@@ -2,7 +2,8 @@
 //
 // A codec describes the products of one format:
 //   Codec(w)                                  shapes and pointers of a matrix
-//   codec.Row<kTokens>(row, x, x_stride, y, y_stride)   one weight row times kTokens prepared tokens
+//   codec.Row<kTokens>(row, x, x_stride, y, y_stride)   one weight row times kTokens prepared
+//   tokens
 #pragma once
 
 #include "kernels/x86/avx2_common.h"
@@ -14,23 +15,27 @@ namespace {
 constexpr uint32_t kRowBlock = 64;
 
 template <class Codec>
-void MultiplyTokens(const Codec& codec, const PreparedRows& x, uint32_t begin, uint32_t end, float* y, size_t y_stride) {
+void MultiplyTokens(const Codec& codec, const PreparedRows& x, uint32_t begin, uint32_t end,
+                    float* y, size_t y_stride) {
   constexpr uint32_t kTile = Codec::kTileTokens;
   uint32_t t = 0;
   for (; t + kTile <= x.tokens; t += kTile) {
     for (uint32_t r = begin; r < end; ++r) {
-      codec.template Row<kTile>(r, x.bytes + t * x.row_bytes, x.row_bytes, y + t * y_stride + r, y_stride);
+      codec.template Row<kTile>(r, x.bytes + t * x.row_bytes, x.row_bytes, y + t * y_stride + r,
+                                y_stride);
     }
   }
   for (; t < x.tokens; ++t) {
     for (uint32_t r = begin; r < end; ++r) {
-      codec.template Row<1>(r, x.bytes + t * x.row_bytes, x.row_bytes, y + t * y_stride + r, y_stride);
+      codec.template Row<1>(r, x.bytes + t * x.row_bytes, x.row_bytes, y + t * y_stride + r,
+                            y_stride);
     }
   }
 }
 
 template <class Codec>
-void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, uint32_t row_end, float* y, size_t y_stride) {
+void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, uint32_t row_end,
+              float* y, size_t y_stride) {
   const Codec codec(w);
   for (uint32_t begin = row_begin; begin < row_end; begin += kRowBlock) {
     const uint32_t end = row_end - begin < kRowBlock ? row_end : begin + kRowBlock;

@@ -1,6 +1,8 @@
-// Products with transposed matrices: y[c] = fma(x[r] * scale, code[r][c], y[c]), rows ascending. Part of avx2.cc.
+// Products with transposed matrices: y[c] = fma(x[r] * scale, code[r][c], y[c]), rows ascending.
+// Part of avx2.cc.
 //
-// Four rows pass over y at a time, which saves loads and stores and does not change the order of the additions.
+// Four rows pass over y at a time, which saves loads and stores and does not change the order of
+// the additions.
 #pragma once
 
 #include "kernels/x86/avx2_float.h"
@@ -26,7 +28,8 @@ struct Int4Columns {
     int32_t bytes = 0;
     memcpy(&bytes, row + c / 2, sizeof(bytes));
     const __m256i shifts = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
-    const __m256i nibbles = _mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32(bytes), shifts), _mm256_set1_epi32(15));
+    const __m256i nibbles = _mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32(bytes), shifts),
+                                             _mm256_set1_epi32(15));
     return _mm256_cvtepi32_ps(_mm256_sub_epi32(nibbles, _mm256_set1_epi32(8)));
   }
 };
@@ -35,22 +38,25 @@ template <class Loader>
 struct FloatColumns {
   static constexpr bool kHasScales = false;
   static size_t RowBytes(uint32_t cols) { return cols * Loader::kBytes; }
-  static __m256 Eight(const std::byte* row, uint32_t c) { return Loader::Eight(row + c * Loader::kBytes); }
+  static __m256 Eight(const std::byte* row, uint32_t c) {
+    return Loader::Eight(row + c * Loader::kBytes);
+  }
 };
 
 // The last, incomplete eight columns of a row.
 template <class Columns>
 inline __m256 LastColumns(const std::byte* row, uint32_t c, uint32_t cols) {
   std::byte bytes[32] = {};
-  const size_t offset = Columns::RowBytes(c);   // c is even
+  const size_t offset = Columns::RowBytes(c);  // c is even
   memcpy(bytes, row + offset, Columns::RowBytes(cols) - offset);
   return Columns::Eight(bytes, 0);
 }
 
-// Adds columns [begin, end) of kRows rows. begin is a multiple of 8, and so is end unless it is the end of the rows.
+// Adds columns [begin, end) of kRows rows. begin is a multiple of 8, and so is end unless it is the
+// end of the rows.
 template <class Columns, uint32_t kRows>
-inline void AddScaledRows(const std::byte* rows, size_t row_bytes, const float* factors, uint32_t begin, uint32_t end,
-                          float* y) {
+inline void AddScaledRows(const std::byte* rows, size_t row_bytes, const float* factors,
+                          uint32_t begin, uint32_t end, float* y) {
   __m256 factor[kRows];
   for (uint32_t r = 0; r < kRows; ++r) {
     factor[r] = _mm256_set1_ps(factors[r]);

@@ -22,7 +22,8 @@ void Axpy(float scale, const float* x, float* y, size_t n) {
   const __m256 factor = _mm256_set1_ps(scale);
   size_t i = 0;
   for (; i + 8 <= n; i += 8) {
-    _mm256_storeu_ps(y + i, _mm256_fmadd_ps(factor, _mm256_loadu_ps(x + i), _mm256_loadu_ps(y + i)));
+    _mm256_storeu_ps(y + i,
+                     _mm256_fmadd_ps(factor, _mm256_loadu_ps(x + i), _mm256_loadu_ps(y + i)));
   }
   for (; i < n; ++i) {
     y[i] = __builtin_fmaf(scale, x[i], y[i]);
@@ -59,7 +60,9 @@ inline Doubles Widen(__m256 x) {
   return {_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))};
 }
 
-inline __m256 Narrow(Doubles x) { return _mm256_set_m128(_mm256_cvtpd_ps(x.high), _mm256_cvtpd_ps(x.low)); }
+inline __m256 Narrow(Doubles x) {
+  return _mm256_set_m128(_mm256_cvtpd_ps(x.high), _mm256_cvtpd_ps(x.low));
+}
 
 // Eight lanes of f64 as an array, for the elements after the last whole eight.
 struct DoubleLanes {
@@ -141,7 +144,8 @@ void LayerNorm(const float* x, const float* w, const float* b, float eps, float*
     Doubles v = Widen(_mm256_loadu_ps(x + i));
     v.low = _mm256_mul_pd(_mm256_sub_pd(v.low, center), scale);
     v.high = _mm256_mul_pd(_mm256_sub_pd(v.high, center), scale);
-    _mm256_storeu_ps(y + i, _mm256_fmadd_ps(_mm256_loadu_ps(w + i), Narrow(v), _mm256_loadu_ps(b + i)));
+    _mm256_storeu_ps(y + i,
+                     _mm256_fmadd_ps(_mm256_loadu_ps(w + i), Narrow(v), _mm256_loadu_ps(b + i)));
   }
   for (; i < n; ++i) {
     const auto normed = static_cast<float>((static_cast<double>(x[i]) - mean) * factor);
@@ -150,14 +154,17 @@ void LayerNorm(const float* x, const float* w, const float* b, float eps, float*
 }
 
 inline __m256 PowerOfTwo(__m256i exponent) {
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(exponent, _mm256_set1_epi32(127)), 23));
+  return _mm256_castsi256_ps(
+      _mm256_slli_epi32(_mm256_add_epi32(exponent, _mm256_set1_epi32(127)), 23));
 }
 
 // See exp_constants.h. The operand order of the limits lets NaN pass.
 inline __m256 Exp(__m256 x) {
-  const __m256 limited = _mm256_max_ps(_mm256_set1_ps(kExpLowest), _mm256_min_ps(_mm256_set1_ps(kExpHighest), x));
+  const __m256 limited =
+      _mm256_max_ps(_mm256_set1_ps(kExpLowest), _mm256_min_ps(_mm256_set1_ps(kExpHighest), x));
 
-  const __m256 shifted = _mm256_fmadd_ps(limited, _mm256_set1_ps(kExpLog2E), _mm256_set1_ps(kExpRounder));
+  const __m256 shifted =
+      _mm256_fmadd_ps(limited, _mm256_set1_ps(kExpLog2E), _mm256_set1_ps(kExpRounder));
   const __m256 n = _mm256_sub_ps(shifted, _mm256_set1_ps(kExpRounder));
   __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(kExpLn2High), limited);
   r = _mm256_fnmadd_ps(n, _mm256_set1_ps(kExpLn2Low), r);
@@ -169,9 +176,11 @@ inline __m256 Exp(__m256 x) {
   p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0F));
   p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0F));
 
-  const __m256i exponent = _mm256_sub_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(kExpRounderBits));
+  const __m256i exponent =
+      _mm256_sub_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(kExpRounderBits));
   const __m256i half = _mm256_srai_epi32(exponent, 1);
-  return _mm256_mul_ps(_mm256_mul_ps(p, PowerOfTwo(half)), PowerOfTwo(_mm256_sub_epi32(exponent, half)));
+  return _mm256_mul_ps(_mm256_mul_ps(p, PowerOfTwo(half)),
+                       PowerOfTwo(_mm256_sub_epi32(exponent, half)));
 }
 
 inline __m256 Sigmoid(__m256 x) {
@@ -194,7 +203,9 @@ inline void StoreFirst(float* p, __m256 v, size_t count) {
   memcpy(p, values, count * sizeof(float));
 }
 
-inline __m256 SiluTimes(__m256 gate, __m256 up) { return _mm256_mul_ps(_mm256_mul_ps(gate, Sigmoid(gate)), up); }
+inline __m256 SiluTimes(__m256 gate, __m256 up) {
+  return _mm256_mul_ps(_mm256_mul_ps(gate, Sigmoid(gate)), up);
+}
 
 void SiluMul(const float* gate, const float* up, float* y, size_t n) {
   size_t i = 0;

@@ -77,7 +77,7 @@ class ExpertModel {
     for (const std::string matrix : {"down_proj", "gate_proj", "up_proj"}) {   // the order of names
       const bool down = matrix == "down_proj";
       matrices.push_back(QuantizedMatrix(Name(layer, expert, matrix), format, down ? kHidden : kInner,
-                                         down ? kInner : kHidden, seed + matrix.size() * 100 + matrix.front()));
+                                         down ? kInner : kHidden, seed + static_cast<uint64_t>(matrix.front())));
       expected_[matrices.back().codes.name] = matrices.back();
     }
   }

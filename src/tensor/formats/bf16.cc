@@ -11,7 +11,8 @@ uint64_t RowBytes(uint64_t cols) { return cols * sizeof(uint16_t); }
 
 uint64_t RowScales(uint64_t /*cols*/, uint32_t /*group*/) { return 0; }
 
-void DecodeRow(const std::byte* codes, const float* /*scales*/, uint64_t cols, uint32_t /*group*/, float* out) {
+void DecodeRow(const std::byte* codes, const float* /*scales*/, uint64_t cols, uint32_t /*group*/,
+               float* out) {
   for (uint64_t c = 0; c < cols; ++c) {
     uint16_t bits = 0;
     std::memcpy(&bits, codes + c * sizeof(bits), sizeof(bits));
@@ -19,7 +20,8 @@ void DecodeRow(const std::byte* codes, const float* /*scales*/, uint64_t cols, u
   }
 }
 
-void EncodeRow(const float* values, uint64_t cols, uint32_t /*group*/, std::byte* codes, float* /*scales*/) {
+void EncodeRow(const float* values, uint64_t cols, uint32_t /*group*/, std::byte* codes,
+               float* /*scales*/) {
   for (uint64_t c = 0; c < cols; ++c) {
     const uint16_t bits = Bf16FromFloat(values[c]);
     std::memcpy(codes + c * sizeof(bits), &bits, sizeof(bits));

@@ -10,13 +10,15 @@ uint64_t RowBytes(uint64_t cols) { return cols * sizeof(float); }
 
 uint64_t RowScales(uint64_t /*cols*/, uint32_t /*group*/) { return 0; }
 
-void DecodeRow(const std::byte* codes, const float* /*scales*/, uint64_t cols, uint32_t /*group*/, float* out) {
+void DecodeRow(const std::byte* codes, const float* /*scales*/, uint64_t cols, uint32_t /*group*/,
+               float* out) {
   if (cols != 0) {
     std::memcpy(out, codes, cols * sizeof(float));
   }
 }
 
-void EncodeRow(const float* values, uint64_t cols, uint32_t /*group*/, std::byte* codes, float* /*scales*/) {
+void EncodeRow(const float* values, uint64_t cols, uint32_t /*group*/, std::byte* codes,
+               float* /*scales*/) {
   if (cols != 0) {
     std::memcpy(codes, values, cols * sizeof(float));
   }

@@ -7,13 +7,15 @@ namespace {
 
 uint64_t RowScales(uint64_t /*cols*/, uint32_t /*group*/) { return 1; }
 
-void DecodeRow(const std::byte* codes, const float* scales, uint64_t cols, uint32_t /*group*/, float* out) {
+void DecodeRow(const std::byte* codes, const float* scales, uint64_t cols, uint32_t /*group*/,
+               float* out) {
   for (uint64_t c = 0; c < cols; ++c) {
     out[c] = static_cast<float>(Int4Code(codes, c)) * scales[0];
   }
 }
 
-void EncodeRow(const float* values, uint64_t cols, uint32_t /*group*/, std::byte* codes, float* scales) {
+void EncodeRow(const float* values, uint64_t cols, uint32_t /*group*/, std::byte* codes,
+               float* scales) {
   scales[0] = Int4EncodeGroup(values, cols, codes);
 }
 

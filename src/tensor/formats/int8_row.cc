@@ -11,13 +11,15 @@ uint64_t RowBytes(uint64_t cols) { return cols; }
 
 uint64_t RowScales(uint64_t /*cols*/, uint32_t /*group*/) { return 1; }
 
-void DecodeRow(const std::byte* codes, const float* scales, uint64_t cols, uint32_t /*group*/, float* out) {
+void DecodeRow(const std::byte* codes, const float* scales, uint64_t cols, uint32_t /*group*/,
+               float* out) {
   for (uint64_t c = 0; c < cols; ++c) {
     out[c] = static_cast<float>(Code(codes[c])) * scales[0];
   }
 }
 
-void EncodeRow(const float* values, uint64_t cols, uint32_t /*group*/, std::byte* codes, float* scales) {
+void EncodeRow(const float* values, uint64_t cols, uint32_t /*group*/, std::byte* codes,
+               float* scales) {
   scales[0] = AbsmaxScale(values, cols, 127.0F);
   for (uint64_t c = 0; c < cols; ++c) {
     codes[c] = static_cast<std::byte>(QuantizedCode(values[c], scales[0], -128.0F, 127.0F));

@@ -1,5 +1,5 @@
-// The quantiser of all absmax formats, in f32 throughout: scale = max(absmax / qmax, 1e-8), code = value / scale rounded
-// to nearest with ties to even, clamped to the range of the codes.
+// The quantiser of all absmax formats, in f32 throughout: scale = max(absmax / qmax, 1e-8), code =
+// value / scale rounded to nearest with ties to even, clamped to the range of the codes.
 #pragma once
 
 #include <algorithm>

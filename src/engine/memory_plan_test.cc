@@ -1,0 +1,89 @@
+#include "engine/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/testing/golden.h"
+#include "model/kv_cache.h"
+
+namespace coli {
+namespace {
+
+constexpr uint64_t kMb = 1000000;
+
+ModelConfig Config() { return *LoadModelConfig(testing::GoldenPath("t0")); }
+
+PlanInputs Inputs() {
+  PlanInputs inputs;
+  inputs.dense_bytes = 100 * kMb;
+  inputs.expert_bytes = 1000 * kMb;
+  inputs.largest_expert_bytes = 2 * kMb;
+  inputs.expert_count = 500;
+  inputs.available_bytes = 8000 * kMb;
+  return inputs;
+}
+
+EngineOptions Budget(uint64_t bytes) {
+  EngineOptions options;
+  options.ram_bytes = bytes;
+  options.context = 64;
+  return options;
+}
+
+TEST(MemoryPlan, StaysWithinTheBudgetAndUsesItForExperts) {
+  const auto plan = PlanMemory(Config(), Inputs(), Budget(500 * kMb));
+
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  EXPECT_LE(plan->total(), 500 * kMb);
+  EXPECT_GE(plan->total(), 500 * kMb - 2 * kMb);
+}
+
+TEST(MemoryPlan, NeverPlansMoreThanAllExperts) {
+  const auto plan = PlanMemory(Config(), Inputs(), Budget(20000 * kMb));
+
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->expert_cache_bytes, 1000 * kMb);
+}
+
+TEST(MemoryPlan, LeavesPartOfTheMachineAloneWhenNoBudgetIsNamed) {
+  PlanInputs inputs = Inputs();
+  inputs.expert_bytes = 100000 * kMb;
+
+  const auto plan = PlanMemory(Config(), inputs, Budget(0));
+
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_LE(plan->total(), inputs.available_bytes - inputs.available_bytes / 10);
+}
+
+TEST(MemoryPlan, TooSmallABudgetIsAnErrorThatSaysWhatWouldDo) {
+  const auto plan = PlanMemory(Config(), Inputs(), Budget(50 * kMb));
+
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, ErrorCode::kNotEnoughMemory);
+  EXPECT_NE(plan.error().message.find("at least"), std::string::npos) << plan.error().message;
+}
+
+TEST(MemoryPlan, MoreSequencesOnlyWhenATokensExpertsStillFit) {
+  EngineOptions options = Budget(0);
+  options.max_sequences = 4;
+  const uint64_t kv = KvCache::Bytes(Config(), 64, false);
+  PlanInputs inputs = Inputs();
+  options.ram_bytes = PlanMemory(Config(), inputs, Budget(20000 * kMb))->total() - inputs.expert_bytes +
+                      inputs.largest_expert_bytes + 4 * kv;   // one sequence, one expert and a little
+
+  EXPECT_EQ(PlanMemory(Config(), inputs, options)->sequences, 1U);
+  options.ram_bytes = 5000 * kMb;
+  EXPECT_EQ(PlanMemory(Config(), inputs, options)->sequences, 4U);
+}
+
+TEST(MemoryPlan, AContextBeyondTheModelIsRefused) {
+  EngineOptions options = Budget(0);
+  options.context = Config().max_positions + 1;
+
+  const auto plan = PlanMemory(Config(), Inputs(), options);
+
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace coli
