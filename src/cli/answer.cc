@@ -14,10 +14,13 @@ constexpr std::chrono::milliseconds kPoll{50};
 
 bool ShouldStop(const AnswerRequest& request) {
   const SignalWatch* signals = request.signals;
-  return !request.view->wanted() || (signals != nullptr && (signals->interrupted() || signals->termination() != 0));
+  return !request.view->wanted() ||
+         (signals != nullptr && (signals->interrupted() || signals->termination() != 0));
 }
 
-double TokensAfterTheFirst(const AnswerOutcome& outcome) { return outcome.tokens > 1 ? outcome.tokens - 1.0 : 0.0; }
+double TokensAfterTheFirst(const AnswerOutcome& outcome) {
+  return outcome.tokens > 1 ? outcome.tokens - 1.0 : 0.0;
+}
 
 }  // namespace
 
@@ -26,7 +29,8 @@ Result<AnswerOutcome> ReceiveAnswer(Engine& engine, AnswerRequest request) {
   AnswerView& view = *request.view;
   const size_t prompt_tokens = request.generation.prompt.size();
   const size_t tokens_before = reader.ids().size();
-  COLI_ASSIGN_OR_RETURN(const std::shared_ptr<TokenStream> stream, engine.Submit(std::move(request.generation)));
+  COLI_ASSIGN_OR_RETURN(const std::shared_ptr<TokenStream> stream,
+                        engine.Submit(std::move(request.generation)));
   bool cancelled = false;
   for (;;) {
     if (ShouldStop(request)) {

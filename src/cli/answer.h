@@ -27,23 +27,24 @@ class AnswerView {
 
 struct AnswerRequest {
   GenerationRequest generation;
-  AnswerReader* reader = nullptr;      // keeps tokens and text
+  AnswerReader* reader = nullptr;  // keeps tokens and text
   AnswerView* view = nullptr;
-  const SignalWatch* signals = nullptr;   // a signal stops the answer
+  const SignalWatch* signals = nullptr;  // a signal stops the answer
 };
 
 // How it went. Ended by a stop string: kStop.
 struct AnswerOutcome {
   FinishReason reason = FinishReason::kStop;
   GenerationStats stats;
-  uint32_t tokens = 0;   // that this request added
+  uint32_t tokens = 0;  // that this request added
 };
 
-// Waits for the answer. Errors: whatever the engine refuses or meets; nothing has been shown when the request is refused.
+// Waits for the answer. Errors: whatever the engine refuses or meets; nothing has been shown when
+// the request is refused.
 Result<AnswerOutcome> ReceiveAnswer(Engine& engine, AnswerRequest request);
 
-// "12 tokens, 35.2 tok/s, first after 0.21 s, prompt 24 (18 reused), 93 % of experts in RAM, 1.20 MiB read, 85 MiB in use,
-// stopped: end of answer" as its pieces.
+// "12 tokens, 35.2 tok/s, first after 0.21 s, prompt 24 (18 reused), 93 % of experts in RAM, 1.20
+// MiB read, 85 MiB in use, stopped: end of answer" as its pieces.
 std::vector<std::string> StatsPieces(const AnswerOutcome& outcome, uint64_t resident_bytes);
 
 // "end of answer", "length (--max-tokens)": why an answer stopped, for people.

@@ -27,7 +27,7 @@ AnswerDelta AnswerReader::Finish(bool cut) {
     OutputDelta rest = parser_.Finish();
     delta.reasoning += rest.reasoning;
     delta.content += stop_.Push(rest.content);
-    parser_ = OutputParser(in_reasoning_, {});   // a finished parser takes no more
+    parser_ = OutputParser(in_reasoning_, {});  // a finished parser takes no more
   }
   delta.content += stop_.Flush();
   return Keep(std::move(delta));

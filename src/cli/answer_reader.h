@@ -1,4 +1,5 @@
-// Tokens of an answer to what people read: whole characters, reasoning apart from content, stop strings applied.
+// Tokens of an answer to what people read: whole characters, reasoning apart from content, stop
+// strings applied.
 #pragma once
 
 #include <optional>
@@ -19,25 +20,26 @@ struct AnswerDelta {
   std::string content;
 };
 
-// Keeps its state between the parts of an answer that is continued. Thread-compatible; the tokenizer outlives it.
+// Keeps its state between the parts of an answer that is continued. Thread-compatible; the
+// tokenizer outlives it.
 class AnswerReader {
  public:
   struct Options {
-    bool raw = false;                  // everything is content, nothing is parsed
+    bool raw = false;  // everything is content, nothing is parsed
     bool starts_in_reasoning = false;
-    std::vector<std::string> stops;    // looked for in the content only
+    std::vector<std::string> stops;  // looked for in the content only
   };
   AnswerReader(const Tokenizer& tokenizer, const Options& options);
 
   AnswerDelta Feed(TokenId token);
-  // The end of a part: gives what was held back. The reader can go on afterwards. `cut`: the model had not ended its
-  // answer; then half a character is neither shown nor lost.
+  // The end of a part: gives what was held back. The reader can go on afterwards. `cut`: the model
+  // had not ended its answer; then half a character is neither shown nor lost.
   AnswerDelta Finish(bool cut);
 
-  const std::vector<TokenId>& ids() const { return ids_; }      // everything fed
-  const std::string& reasoning() const { return reasoning_; }   // everything given out
+  const std::vector<TokenId>& ids() const { return ids_; }     // everything fed
+  const std::string& reasoning() const { return reasoning_; }  // everything given out
   const std::string& content() const { return content_; }
-  bool stopped() const { return stop_.matched(); }              // by a stop string
+  bool stopped() const { return stop_.matched(); }  // by a stop string
 
  private:
   AnswerDelta Split(const std::string& text);
@@ -45,7 +47,7 @@ class AnswerReader {
 
   const Tokenizer& tokenizer_;
   bool raw_;
-  std::optional<TokenId> reasoning_end_;   // the token </think>
+  std::optional<TokenId> reasoning_end_;  // the token </think>
   bool in_reasoning_;
   Utf8Stream characters_;
   OutputParser parser_;

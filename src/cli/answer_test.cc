@@ -10,7 +10,8 @@
 namespace coli {
 namespace {
 
-// Answers every request with the same bytes, one token each; after them it goes on with 'x' until it is cancelled.
+// Answers every request with the same bytes, one token each; after them it goes on with 'x' until
+// it is cancelled.
 class FakeEngine final : public Engine {
  public:
   FakeEngine(std::string answer, bool endless) : answer_(std::move(answer)), endless_(endless) {}
@@ -56,7 +57,8 @@ class CollectingView final : public AnswerView {
 
 class AnswerTest : public testing::Test {
  protected:
-  Result<AnswerOutcome> Receive(FakeEngine& engine, std::vector<std::string> stops, const SignalWatch* signals = nullptr) {
+  Result<AnswerOutcome> Receive(FakeEngine& engine, std::vector<std::string> stops,
+                                const SignalWatch* signals = nullptr) {
     reader_.emplace(tokenizer_, AnswerReader::Options{true, false, std::move(stops)});
     GenerationRequest generation;
     generation.prompt = {TokenId{1}, TokenId{2}};
@@ -123,7 +125,8 @@ TEST(StatsPieces, SayWhatHappened) {
   outcome.stats.bytes_read = 1 << 20;
 
   EXPECT_EQ(JoinWithin(StatsPieces(outcome, 85 << 20), 1000),
-            "11 tokens, 5.00 tok/s, first after 0.21 s, prompt 24 (18 reused), experts 93 % from RAM, 1.00 MiB read, "
+            "11 tokens, 5.00 tok/s, first after 0.21 s, prompt 24 (18 reused), experts 93 % from "
+            "RAM, 1.00 MiB read, "
             "85.0 MiB in use, stopped: --max-tokens reached");
 }
 

@@ -22,7 +22,8 @@ std::string_view StripBlanks(std::string_view text) {
 
 std::optional<ChatCommand> ParseChatCommand(std::string_view line) {
   const std::string_view text = StripBlanks(line);
-  if (text.size() < 2 || text.front() != ':' || std::isalpha(static_cast<unsigned char>(text[1])) == 0) {
+  if (text.size() < 2 || text.front() != ':' ||
+      std::isalpha(static_cast<unsigned char>(text[1])) == 0) {
     return std::nullopt;
   }
   const std::string_view name = text.substr(1);

@@ -13,12 +13,12 @@ enum class ChatCommand { kHelp, kReset, kMore, kQuit, kUnknown };
 std::optional<ChatCommand> ParseChatCommand(std::string_view line);
 std::string_view ChatHelp();
 
-// Puts lines together to messages: a line is one, unless it begins with """; then everything up to the next """ is.
-// Thread-compatible.
+// Puts lines together to messages: a line is one, unless it begins with """; then everything up to
+// the next """ is. Thread-compatible.
 class MessageAssembler {
  public:
-  // The finished message, or nothing when more lines are needed. `line` is without its end; a carriage return there is
-  // dropped.
+  // The finished message, or nothing when more lines are needed. `line` is without its end; a
+  // carriage return there is dropped.
   std::optional<std::string> Push(std::string_view line);
   bool open() const { return open_; }
   // Forgets a block that was begun.

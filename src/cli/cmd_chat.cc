@@ -12,7 +12,9 @@
 namespace coli {
 namespace {
 
-bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+bool IsBlank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
 
 // One chat: reads lines, answers messages, obeys commands.
 class Chat {
@@ -125,7 +127,8 @@ class Chat {
       return Complain(prompt.error());
     }
     reader_.emplace(model_.text.tokenizer,
-                    AnswerReader::Options{false, conversation_.starts_in_reasoning(), context_.options.List("stop")});
+                    AnswerReader::Options{false, conversation_.starts_in_reasoning(),
+                                          context_.options.List("stop")});
     parts_ = 0;
     if (!Receive(*std::move(prompt))) {
       conversation_.TakeBack();
@@ -144,11 +147,13 @@ class Chat {
 
   // Shows an answer, or what is left of it. False when not a single token of the answer came.
   bool Receive(std::vector<TokenId> prompt) {
-    signals_.TakeInterrupt();   // what came before belongs to something else
+    signals_.TakeInterrupt();  // what came before belongs to something else
     StreamView view(Targets());
-    AnswerRequest request{model_.Request(context_.options, std::move(prompt)), &*reader_, &view, &signals_};
+    AnswerRequest request{model_.Request(context_.options, std::move(prompt)), &*reader_, &view,
+                          &signals_};
     request.generation.session = session_;
-    request.generation.sampling.seed += parts_;   // a continuation is not the same throw of dice again
+    request.generation.sampling.seed +=
+        parts_;  // a continuation is not the same throw of dice again
     const auto outcome = ReceiveAnswer(*model_.engine, std::move(request));
     view.Close();
     signals_.TakeInterrupt();
@@ -183,22 +188,23 @@ class Chat {
 
   void Complain(const Error& error) {
     status_ = interactive_ ? kExitOk : kExitFailed;
-    const char* advice = error.code == ErrorCode::kContextLength ? "; :reset starts a new conversation" : "";
+    const char* advice =
+        error.code == ErrorCode::kContextLength ? "; :reset starts a new conversation" : "";
     Say(fmt::format("coli: {}{}", error.message, advice));
   }
 
   CommandContext& context_;
   const OpenModel& model_;
   SignalWatch& signals_;
-  const bool interactive_;         // somebody types
-  bool prompts_itself_ = false;    // the line source does not show the prompt
+  const bool interactive_;       // somebody types
+  bool prompts_itself_ = false;  // the line source does not show the prompt
   const std::unique_ptr<LineSource> lines_;
   const SessionHandle session_;
   Conversation conversation_;
   MessageAssembler assembler_;
-  std::optional<AnswerReader> reader_;   // of the last answer
+  std::optional<AnswerReader> reader_;  // of the last answer
   FinishReason last_reason_ = FinishReason::kStop;
-  uint64_t parts_ = 0;                   // continuations of the last answer
+  uint64_t parts_ = 0;  // continuations of the last answer
   bool left_ = false;
   int status_ = kExitOk;
 };

@@ -11,8 +11,8 @@ namespace coli {
 namespace {
 
 uint32_t CountDense(const ModelConfig& config) {
-  return static_cast<uint32_t>(
-      std::ranges::count_if(config.layers, [](const LayerConfig& layer) { return layer.ffn == FfnKind::kDense; }));
+  return static_cast<uint32_t>(std::ranges::count_if(
+      config.layers, [](const LayerConfig& layer) { return layer.ffn == FfnKind::kDense; }));
 }
 
 OrderedJson ModelJson(const ModelFacts& facts, const ModelChoice& choice) {
@@ -72,19 +72,23 @@ std::string FactsJson(const ModelFacts& facts, const ModelChoice& choice) {
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-std::string Row(std::string_view name, const std::string& value) { return fmt::format("  {:<16} {}\n", name, value); }
+std::string Row(std::string_view name, const std::string& value) {
+  return fmt::format("  {:<16} {}\n", name, value);
+}
 
 std::string ModelRows(const ModelFacts& facts, const ModelChoice& choice) {
   const ModelConfig& config = facts.config;
-  std::string text = fmt::format("model {}{}\n", choice.directory.string(), choice.built_in ? " (built in)" : "");
+  std::string text =
+      fmt::format("model {}{}\n", choice.directory.string(), choice.built_in ? " (built in)" : "");
   text += Row("type", config.model_type);
-  text += Row("layers", fmt::format("{}, {} of them dense, and {} for drafting (MTP)", config.num_layers(),
-                                    CountDense(config), config.mtp_layers));
-  text += Row("experts", fmt::format("{} per layer, {} per token, {} shared; {} in all, {}", config.router.experts,
-                                     config.router.experts_per_token, config.shared_experts, facts.expert_count,
+  text += Row("layers", fmt::format("{}, {} of them dense, and {} for drafting (MTP)",
+                                    config.num_layers(), CountDense(config), config.mtp_layers));
+  text += Row("experts", fmt::format("{} per layer, {} per token, {} shared; {} in all, {}",
+                                     config.router.experts, config.router.experts_per_token,
+                                     config.shared_experts, facts.expert_count,
                                      FormatBytes(facts.expert_bytes)));
-  text += Row("indexer", fmt::format("{} keys per query; layers {} (F own, S shared)", config.indexer.top_k,
-                                     IndexerSchedule(config.layers)));
+  text += Row("indexer", fmt::format("{} keys per query; layers {} (F own, S shared)",
+                                     config.indexer.top_k, IndexerSchedule(config.layers)));
   text += Row("context", fmt::format("at most {} tokens", config.max_positions));
   text += Row("vocabulary", fmt::format("{} tokens", config.vocab_size));
   text += Row("files", FormatBytes(facts.file_bytes));
@@ -117,13 +121,18 @@ std::string PlanText(const ModelFacts& facts) {
   }
   const MemoryPlan& plan = *facts.plan;
   const uint64_t experts = std::max<uint64_t>(facts.expert_bytes, 1);
-  const double share = 100.0 * static_cast<double>(plan.expert_cache_bytes) / static_cast<double>(experts);
-  return "memory plan\n" + Row("budget", FormatBytes(plan.budget_bytes)) + Row("planned", FormatBytes(plan.total())) +
+  const double share =
+      100.0 * static_cast<double>(plan.expert_cache_bytes) / static_cast<double>(experts);
+  return "memory plan\n" + Row("budget", FormatBytes(plan.budget_bytes)) +
+         Row("planned", FormatBytes(plan.total())) +
          Row("  weights", FormatBytes(plan.dense_bytes)) +
-         Row("  experts", fmt::format("{} ({:.0f} % of all)", FormatBytes(plan.expert_cache_bytes), std::min(share, 100.0))) +
-         Row("  KV cache", fmt::format("{} for {} tokens", FormatBytes(plan.kv_bytes_per_sequence * plan.sequences),
-                                       plan.context)) +
-         Row("  activations", FormatBytes(plan.scratch_bytes)) + Row("  program", FormatBytes(plan.program_bytes));
+         Row("  experts", fmt::format("{} ({:.0f} % of all)", FormatBytes(plan.expert_cache_bytes),
+                                      std::min(share, 100.0))) +
+         Row("  KV cache",
+             fmt::format("{} for {} tokens",
+                         FormatBytes(plan.kv_bytes_per_sequence * plan.sequences), plan.context)) +
+         Row("  activations", FormatBytes(plan.scratch_bytes)) +
+         Row("  program", FormatBytes(plan.program_bytes));
 }
 
 }  // namespace
@@ -133,9 +142,9 @@ Result<int> InfoCommand(CommandContext& context) {
   COLI_ASSIGN_OR_RETURN(const ModelChoice choice, ChooseModel(named, ThisExecutable()));
   COLI_ASSIGN_OR_RETURN(const ModelFacts facts,
                         InspectModel(MakeEngineOptions(context.options, choice.directory)));
-  context.out.Write(context.line.Has("json")
-                        ? FactsJson(facts, choice)
-                        : Harmless(ModelRows(facts, choice) + MachineText(facts) + PlanText(facts)));
+  context.out.Write(context.line.Has("json") ? FactsJson(facts, choice)
+                                             : Harmless(ModelRows(facts, choice) +
+                                                        MachineText(facts) + PlanText(facts)));
   return kExitOk;
 }
 

@@ -20,7 +20,7 @@ constexpr uint64_t kMaxPromptBytes = uint64_t{64} << 20;
 // What is to be answered: a prompt, or the JSON of a conversation.
 struct RunInput {
   std::string text;
-  std::string source;      // for errors
+  std::string source;  // for errors
   bool messages = false;
 };
 
@@ -39,7 +39,8 @@ Result<std::string> ReadStandardInput() {
       text.append(bytes.data(), static_cast<size_t>(count));
     }
     if (text.size() > kMaxPromptBytes) {
-      return Fail(ErrorCode::kInvalidArgument, "standard input: more than {} MiB", kMaxPromptBytes >> 20);
+      return Fail(ErrorCode::kInvalidArgument, "standard input: more than {} MiB",
+                  kMaxPromptBytes >> 20);
     }
   }
 }
@@ -73,7 +74,8 @@ Result<RunInput> ChooseInput(const CommandContext& context) {
 
 // What is wrong with the combination of flags; empty: nothing.
 std::string UsageFault(const CommandLine& line) {
-  const int inputs = (line.argument ? 1 : 0) + (line.Text("prompt-file") ? 1 : 0) + (line.Text("messages") ? 1 : 0);
+  const int inputs = (line.argument ? 1 : 0) + (line.Text("prompt-file") ? 1 : 0) +
+                     (line.Text("messages") ? 1 : 0);
   if (inputs > 1) {
     return "give one of a prompt, --prompt-file and --messages";
   }
@@ -139,8 +141,10 @@ StreamTargets ChooseTargets(CommandContext& context, bool json) {
   targets.progress = context.notes();
   if (!json) {
     targets.content = &context.out;
-    // Standard output is the answer only; people at a terminal may follow the reasoning on the other one.
-    targets.reasoning = context.notes() != nullptr && context.err.facts().is_terminal ? &context.err : nullptr;
+    // Standard output is the answer only; people at a terminal may follow the reasoning on the
+    // other one.
+    targets.reasoning =
+        context.notes() != nullptr && context.err.facts().is_terminal ? &context.err : nullptr;
   }
   return targets;
 }
@@ -163,14 +167,17 @@ Result<int> RunCommand(CommandContext& context) {
   COLI_ASSIGN_OR_RETURN(const OpenModel model, LoadChosenModel(context));
   const bool raw = context.line.Has("raw");
   const bool json = context.line.Has("json");
-  Conversation conversation(model.text, {context.options.Text("system"), context.options.On("think")});
-  COLI_ASSIGN_OR_RETURN(std::vector<TokenId> prompt, MakePrompt(input, raw, model.text, conversation));
+  Conversation conversation(model.text,
+                            {context.options.Text("system"), context.options.On("think")});
+  COLI_ASSIGN_OR_RETURN(std::vector<TokenId> prompt,
+                        MakePrompt(input, raw, model.text, conversation));
 
   const SignalWatch signals(SignalWatch::Second::kEndsUs);
   AnswerReader reader(model.text.tokenizer,
                       {raw, conversation.starts_in_reasoning(), context.options.List("stop")});
   StreamView view(ChooseTargets(context, json));
-  AnswerRequest request{model.Request(context.options, std::move(prompt)), &reader, &view, &signals};
+  AnswerRequest request{model.Request(context.options, std::move(prompt)), &reader, &view,
+                        &signals};
   const uint64_t seed = request.generation.sampling.seed;
   const auto outcome = ReceiveAnswer(*model.engine, std::move(request));
   view.Close();

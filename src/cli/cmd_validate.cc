@@ -44,10 +44,11 @@ std::string ReportJson(const ValidationReport& report, bool with_layers) {
 }
 
 std::string CaseText(const CaseReport& report, double tolerance) {
-  std::string text = fmt::format("{} {}: {} of {} positions", report.ok ? "ok    " : "FAILED", report.name, report.matches,
-                                 report.positions);
+  std::string text = fmt::format("{} {}: {} of {} positions", report.ok ? "ok    " : "FAILED",
+                                 report.name, report.matches, report.positions);
   if (report.greedy_tokens) {
-    text += fmt::format(", greedy {} of {}", report.greedy_matches.value_or(0), *report.greedy_tokens);
+    text +=
+        fmt::format(", greedy {} of {}", report.greedy_matches.value_or(0), *report.greedy_tokens);
   }
   if (report.mtp_positions) {
     text += fmt::format(", MTP {} of {}", report.mtp_matches.value_or(0), *report.mtp_positions);
@@ -59,7 +60,8 @@ std::string CaseText(const CaseReport& report, double tolerance) {
   }
   text += '\n';
   for (const CaseReport::LayerError& layer : report.layers) {
-    text += fmt::format("         after layer {}: error {:.2e} of the range\n", layer.layer, layer.error_over_range);
+    text += fmt::format("         after layer {}: error {:.2e} of the range\n", layer.layer,
+                        layer.error_over_range);
   }
   return text;
 }
@@ -77,7 +79,8 @@ Result<int> ValidateCommand(CommandContext& context) {
     for (const CaseReport& one : report.cases) {
       context.out.Write(Harmless(CaseText(one, report.tolerance)));
     }
-    context.out.Write(report.ok ? "Everything agrees with the reference.\n" : "The engine differs from the reference.\n");
+    context.out.Write(report.ok ? "Everything agrees with the reference.\n"
+                                : "The engine differs from the reference.\n");
   }
   return report.ok ? kExitOk : kExitFailed;
 }

@@ -11,39 +11,64 @@ namespace {
 
 struct VerbSpec {
   std::string_view name;
-  uint8_t verb;                   // whose options; 0: none
+  uint8_t verb;  // whose options; 0: none
   Command command;
-  std::string_view argument;      // name of the argument in help; empty: none
+  std::string_view argument;  // name of the argument in help; empty: none
+  std::string_view argument_help;
   bool argument_needed;
   std::string_view summary;
   std::string_view description;
 };
 
 constexpr auto kVerbs = std::to_array<VerbSpec>({
-    {"chat", kChatVerb, Command::kChat, "", false, "talk with the model",
+    {"chat", kChatVerb, Command::kChat, "", "", false, "talk with the model",
      "Talk with the model. Ctrl-C stops an answer, Ctrl-D leaves, :help shows what else there is."},
-    {"run", kRunVerb, Command::kRun, "PROMPT", false, "answer one prompt",
-     "Answer one prompt. Standard output is the answer and nothing else. Without PROMPT, or with -, the prompt is "
+    {"run", kRunVerb, Command::kRun, "PROMPT", "What to answer; - reads standard input.", false,
+     "answer one prompt",
+     "Answer one prompt. Standard output is the answer and nothing else. Without PROMPT, or with "
+     "-, the prompt is "
      "read from standard input."},
-    {"info", kInfoVerb, Command::kInfo, "DIR", false, "show model, machine and memory plan",
+    {"info", kInfoVerb, Command::kInfo, "DIR", "Directory of a model; goes before --model.", false,
+     "show model, machine and memory plan",
      "Show what a model is, what this machine has and how memory would be used. Reads no weights."},
-    {"validate", kValidateVerb, Command::kValidate, "DIR", true, "compare the engine with a reference",
-     "Replay a fixture: a model directory with reference.json and reference.safetensors. Exit status 0 only when "
+    {"validate", kValidateVerb, Command::kValidate, "DIR", "Directory of the fixture.", true,
+     "compare the engine with a reference",
+     "Replay a fixture: a model directory with reference.json and reference.safetensors. Exit "
+     "status 0 only when "
      "everything agrees."},
-    {"config", kConfigVerb, Command::kConfigExplain, "explain", true, "show every option and where it comes from",
+    {"config", kConfigVerb, Command::kConfigExplain, "explain", "The only thing there is.", true,
+     "show every option and where it comes from",
      "`coli config explain` shows the value of each option and where it came from."},
-    {"options", 0, Command::kOptionsMarkdown, "", false, "", "Print docs/options.md."},
+    {"options", 0, Command::kOptionsMarkdown, "", "", false, "", "Print docs/options.md."},
 });
 
 const VerbSpec* FindVerb(std::string_view name) {
-  const auto* found = std::find_if(kVerbs.begin(), kVerbs.end(), [&](const VerbSpec& verb) { return verb.name == name; });
+  const auto* found = std::find_if(kVerbs.begin(), kVerbs.end(),
+                                   [&](const VerbSpec& verb) { return verb.name == name; });
   return found == kVerbs.end() ? nullptr : found;
+}
+
+constexpr size_t kHelpIndent = 25;
+constexpr size_t kHelpColumns = 54;
+
+// The text in lines of at most `columns`; CLI11 indents what follows a newline.
+std::string Wrapped(std::string_view text, size_t columns) {
+  std::string out;
+  while (text.size() > columns) {
+    const size_t space = text.rfind(' ', columns);
+    const size_t end = space == std::string_view::npos || space == 0 ? columns : space;
+    out += text.substr(0, end);
+    out += '\n';
+    text.remove_prefix(std::min(end + (end == space ? 1 : 0), text.size()));
+  }
+  return out += text;
 }
 
 // One verb's parser, and which of its options is which.
 struct Parser {
   explicit Parser(const VerbSpec& verb)
-      : app(std::string(verb.description), fmt::format("coli {}", verb.name)) {}
+      : app(Wrapped(verb.description, kHelpIndent + kHelpColumns),
+            fmt::format("coli {}", verb.name)) {}
   CLI::App app;
   std::vector<std::pair<const OptionSpec*, CLI::Option*>> options;
   CLI::Option* argument = nullptr;
@@ -53,19 +78,22 @@ CLI::Option* AddOption(CLI::App& app, const OptionSpec& spec) {
   const std::string letter = spec.letter == 0 ? "" : fmt::format("-{},", spec.letter);
   const std::string names = letter + FlagName(spec);
   if (spec.type == OptionType::kSwitch) {
-    return app.add_flag(names)->description(std::string(spec.help));
+    return app.add_flag(names)->description(Wrapped(spec.help, kHelpColumns));
   }
   const bool repeats = spec.type == OptionType::kTextList;
-  // The table's own parser reads the values, so that flags, file and environment have the same rules and messages.
-  CLI::Option* option = app.add_option(names, [](const CLI::results_t&) { return true; }, std::string(spec.help));
+  // The table's own parser reads the values, so that flags, file and environment have the same
+  // rules and messages.
+  CLI::Option* option = app.add_option(
+      names, [](const CLI::results_t&) { return true; }, Wrapped(spec.help, kHelpColumns));
   return option->type_name(std::string(spec.value_name))
       ->expected(1)
-      ->multi_option_policy(repeats ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
+      ->multi_option_policy(repeats ? CLI::MultiOptionPolicy::TakeAll
+                                    : CLI::MultiOptionPolicy::TakeLast);
 }
 
 void Build(const VerbSpec& verb, Parser& parser) {
   parser.app.allow_extras();
-  parser.app.get_formatter()->column_width(32);
+  parser.app.get_formatter()->column_width(kHelpIndent);
   parser.app.set_help_flag("-h,--help", "Print this help and leave.");
   for (const OptionSpec& spec : OptionTable()) {
     if ((spec.verbs & verb.verb) != 0) {
@@ -79,30 +107,40 @@ void Build(const VerbSpec& verb, Parser& parser) {
   }
   if (!verb.argument.empty()) {
     parser.argument =
-        parser.app.add_option(std::string(verb.argument), [](const CLI::results_t&) { return true; }, "")->expected(1);
+        parser.app
+            .add_option(
+                std::string(verb.argument), [](const CLI::results_t&) { return true; },
+                std::string(verb.argument_help))
+            ->expected(1);
   }
 }
 
+// `word` begins with a dash.
 std::string UnknownFlagHint(const Parser& parser, std::string_view word) {
-  std::vector<std::string> known;
+  std::vector<std::string_view> known;
   for (const auto& [spec, option] : parser.options) {
-    known.push_back(FlagName(*spec));
+    known.push_back(spec->name);
   }
-  const std::string nearest = NearestName(word.substr(0, word.find('=')), known);
-  return nearest.empty() ? std::string() : fmt::format(" (did you mean {}?)", nearest);
+  const std::string_view name = word.substr(word.find_first_not_of('-'));
+  const std::string nearest = NearestName(name.substr(0, name.find('=')), known);
+  return nearest.empty() ? std::string() : fmt::format(" (did you mean --{}?)", nearest);
 }
 
 // Words that are neither options of the verb nor its argument.
 Status CheckLeftovers(const VerbSpec& verb, const Parser& parser) {
-  const std::vector<std::string> rest = parser.app.remaining();
-  const auto flag = std::find_if(rest.begin(), rest.end(), [](const std::string& word) { return word.starts_with('-'); });
+  std::vector<std::string> rest = parser.app.remaining();
+  std::erase(rest, "--");  // it only said that what follows is no flag
+  const auto flag = std::find_if(rest.begin(), rest.end(), [](const std::string& word) {
+    return word.find_first_not_of('-') > 0;
+  });
   if (flag != rest.end()) {
     return Fail(ErrorCode::kInvalidArgument, "unknown option {}{}; see coli {} --help", *flag,
                 UnknownFlagHint(parser, *flag), verb.name);
   }
   if (!rest.empty()) {
-    return Fail(ErrorCode::kInvalidArgument, "unexpected argument \"{}\"{}; see coli {} --help", rest.front(),
-                verb.command == Command::kRun ? " (put the prompt in quotes)" : "", verb.name);
+    return Fail(ErrorCode::kInvalidArgument, "unexpected argument \"{}\"{}; see coli {} --help",
+                rest.front(), verb.command == Command::kRun ? " (put the prompt in quotes)" : "",
+                verb.name);
   }
   return Ok();
 }
@@ -126,11 +164,12 @@ Result<std::vector<std::pair<const OptionSpec*, OptionValue>>> ReadFlags(const P
   return flags;
 }
 
-Result<std::variant<CommandLine, PrintAndLeave>> ParseVerb(const VerbSpec& verb, std::span<const std::string> words) {
+Result<std::variant<CommandLine, PrintAndLeave>> ParseVerb(const VerbSpec& verb,
+                                                           std::span<const std::string> words) {
   Parser parser(verb);
   Build(verb, parser);
   try {
-    std::vector<std::string> reversed(words.rbegin(), words.rend());   // the order that CLI11 takes
+    std::vector<std::string> reversed(words.rbegin(), words.rend());  // the order that CLI11 takes
     parser.app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     return PrintAndLeave{parser.app.help()};
@@ -145,10 +184,12 @@ Result<std::variant<CommandLine, PrintAndLeave>> ParseVerb(const VerbSpec& verb,
     line.argument = parser.argument->results().back();
   }
   if (verb.argument_needed && !line.argument) {
-    return Fail(ErrorCode::kInvalidArgument, "coli {} needs {}; see coli {} --help", verb.name, verb.argument, verb.name);
+    return Fail(ErrorCode::kInvalidArgument, "coli {} needs {}; see coli {} --help", verb.name,
+                verb.argument, verb.name);
   }
   if (verb.command == Command::kConfigExplain && line.argument != "explain") {
-    return Fail(ErrorCode::kInvalidArgument, "coli config: expected explain, found \"{}\"", *line.argument);
+    return Fail(ErrorCode::kInvalidArgument, "coli config: expected explain, found \"{}\"",
+                *line.argument);
   }
   return line;
 }
@@ -163,7 +204,8 @@ bool CommandLine::Has(std::string_view flag) const {
 }
 
 std::optional<std::string> CommandLine::Text(std::string_view flag) const {
-  const auto found = std::find_if(flags.begin(), flags.end(), [&](const auto& entry) { return entry.first->name == flag; });
+  const auto found = std::find_if(flags.begin(), flags.end(),
+                                  [&](const auto& entry) { return entry.first->name == flag; });
   return found == flags.end() ? std::nullopt : std::optional(std::get<std::string>(found->second));
 }
 
@@ -181,7 +223,8 @@ std::string MainHelp() {
          "Options of a verb: coli VERB --help, or docs/options.md. Version: coli --version\n";
 }
 
-Result<std::variant<CommandLine, PrintAndLeave>> ParseCommandLine(std::span<const std::string> words) {
+Result<std::variant<CommandLine, PrintAndLeave>> ParseCommandLine(
+    std::span<const std::string> words) {
   if (words.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "a verb is missing\n\n{}", MainHelp());
   }
@@ -198,7 +241,8 @@ Result<std::variant<CommandLine, PrintAndLeave>> ParseCommandLine(std::span<cons
     return ParseVerb(*verb, words.subspan(1));
   }
   std::vector<std::string_view> names = {"help"};
-  std::transform(kVerbs.begin(), kVerbs.end(), std::back_inserter(names), [](const VerbSpec& verb) { return verb.name; });
+  std::transform(kVerbs.begin(), kVerbs.end(), std::back_inserter(names),
+                 [](const VerbSpec& verb) { return verb.name; });
   const std::string nearest = NearestName(first, names);
   return Fail(ErrorCode::kInvalidArgument, "unknown verb \"{}\"{}; see coli help", first,
               nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest));

@@ -17,11 +17,11 @@ enum class Command : uint8_t { kRun, kChat, kInfo, kValidate, kConfigExplain, kO
 
 struct CommandLine {
   Command command = Command::kRun;
-  std::optional<std::string> argument;   // run: the prompt; info, validate: the directory
+  std::optional<std::string> argument;  // run: the prompt; info, validate: the directory
   std::vector<std::pair<const OptionSpec*, OptionValue>> flags;
 
-  bool Has(std::string_view flag) const;                        // a switch that belongs to this call
-  std::optional<std::string> Text(std::string_view flag) const;   // a text that belongs to this call
+  bool Has(std::string_view flag) const;  // a switch that belongs to this call
+  std::optional<std::string> Text(std::string_view flag) const;  // a text that belongs to this call
 };
 
 // Help or the version was asked for: print this and be done.
@@ -29,8 +29,10 @@ struct PrintAndLeave {
   std::string text;
 };
 
-// Errors: kInvalidArgument, always the user's words; unknown flags and verbs come with the nearest known one.
-Result<std::variant<CommandLine, PrintAndLeave>> ParseCommandLine(std::span<const std::string> words);
+// Errors: kInvalidArgument, always the user's words; unknown flags and verbs come with the nearest
+// known one.
+Result<std::variant<CommandLine, PrintAndLeave>> ParseCommandLine(
+    std::span<const std::string> words);
 
 // What `coli help` prints.
 std::string MainHelp();

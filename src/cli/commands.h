@@ -1,4 +1,5 @@
-// The verbs of the program. Each prints its result and gives the exit status; errors travel up and are printed by main.
+// The verbs of the program. Each prints its result and gives the exit status; errors travel up and
+// are printed by main.
 #pragma once
 
 #include "base/result.h"
@@ -14,14 +15,14 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInterrupted = 130;
-inline constexpr int kExitSignal = 128;   // plus the number of the signal
+inline constexpr int kExitSignal = 128;  // plus the number of the signal
 
 struct CommandContext {
   CommandLine line;
-  OptionValues options;   // of flags, environment, file and defaults
+  OptionValues options;  // of flags, environment, file and defaults
   Environment environment;
-  Output out;             // standard output
-  Output err;             // standard error
+  Output out;  // standard output
+  Output err;  // standard error
 
   // Notes, progress and statistics go here: null with --quiet.
   Output* notes() { return options.On("quiet") ? nullptr : &err; }

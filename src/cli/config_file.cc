@@ -23,7 +23,8 @@ std::vector<std::string_view> FileKeys() {
   return keys;
 }
 
-// The value as a user would write it for a flag, so that there is one parser; nothing for tables, arrays and dates.
+// The value as a user would write it for a flag, so that there is one parser; nothing for tables,
+// arrays and dates.
 std::optional<std::string> ScalarText(const toml::node& node) {
   if (const auto* text = node.as_string()) {
     return text->get();
@@ -40,14 +41,16 @@ std::optional<std::string> ScalarText(const toml::node& node) {
   return std::nullopt;
 }
 
-Result<OptionValue> ReadValue(const OptionSpec& spec, const toml::node& node, const std::string& where) {
+Result<OptionValue> ReadValue(const OptionSpec& spec, const toml::node& node,
+                              const std::string& where) {
   const auto* array = node.as_array();
   if (array != nullptr && spec.type == OptionType::kTextList) {
     std::vector<std::string> texts;
     for (const toml::node& element : *array) {
       const auto* text = element.as_string();
       if (text == nullptr || text->get().empty()) {
-        return Fail(ErrorCode::kInvalidArgument, "{}: expected an array of texts that are not empty", where);
+        return Fail(ErrorCode::kInvalidArgument,
+                    "{}: expected an array of texts that are not empty", where);
       }
       texts.push_back(text->get());
     }
@@ -64,7 +67,8 @@ Result<toml::table> ParseToml(std::string_view text, std::string_view path) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
-    return Fail(ErrorCode::kCorrupt, "{}:{}: {}", path, error.source().begin.line, std::string(error.description()));
+    return Fail(ErrorCode::kCorrupt, "{}:{}: {}", path, error.source().begin.line,
+                std::string(error.description()));
   }
 }
 
@@ -78,10 +82,12 @@ Status ApplyConfigText(std::string_view text, std::string_view path, OptionValue
     const OptionSpec* spec = FindOption(name);
     if (spec == nullptr || spec->flag_only) {
       const std::string nearest = NearestName(name, FileKeys());
-      const std::string hint = nearest.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", nearest);
+      const std::string hint =
+          nearest.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", nearest);
       return Fail(ErrorCode::kInvalidArgument, "{}: unknown key \"{}\"{}", place, name, hint);
     }
-    COLI_ASSIGN_OR_RETURN(OptionValue value, ReadValue(*spec, node, fmt::format("{}: {}", place, name)));
+    COLI_ASSIGN_OR_RETURN(OptionValue value,
+                          ReadValue(*spec, node, fmt::format("{}: {}", place, name)));
     values.Set(*spec, std::move(value), Origin::kFile, place);
   }
   return Ok();
@@ -95,7 +101,8 @@ Status ApplyConfigFile(const Environment& environment, OptionValues& values) {
   const std::filesystem::path path = *folder / "config.toml";
   const auto text = ReadTextFile(path, kMaxConfigBytes);
   if (!text) {
-    return text.error().code == ErrorCode::kNotFound ? Ok() : Status(tl::unexpected<Error>(text.error()));
+    return text.error().code == ErrorCode::kNotFound ? Ok()
+                                                     : Status(tl::unexpected<Error>(text.error()));
   }
   return ApplyConfigText(*text, path.string(), values);
 }

@@ -10,8 +10,9 @@
 
 namespace coli {
 
-// Sets the options of a file with origin kFile. `path` names the file in errors and origins. Errors: kCorrupt for text
-// that is no TOML, kInvalidArgument for unknown keys (with the nearest known one) and values out of range.
+// Sets the options of a file with origin kFile. `path` names the file in errors and origins.
+// Errors: kCorrupt for text that is no TOML, kInvalidArgument for unknown keys (with the nearest
+// known one) and values out of range.
 Status ApplyConfigText(std::string_view text, std::string_view path, OptionValues& values);
 
 // Reads the file of the user, if there is one. Errors: as above, and kIo when it cannot be read.

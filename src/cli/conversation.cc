@@ -26,7 +26,9 @@ Result<std::string> ReadChatTemplate(const std::filesystem::path& directory) {
   }
   COLI_ASSIGN_OR_RETURN(const Json config, ParseJson(*config_text, path.string()));
   const auto entry = config.find("chat_template");
-  return config.is_object() && entry != config.end() && entry->is_string() ? entry->get<std::string>() : std::string();
+  return config.is_object() && entry != config.end() && entry->is_string()
+             ? entry->get<std::string>()
+             : std::string();
 }
 
 }  // namespace
@@ -35,13 +37,15 @@ Result<ModelText> LoadModelText(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / "tokenizer.json";
   auto json = ReadTextFile(path, kMaxTokenizerBytes);
   if (!json && json.error().code == ErrorCode::kNotFound) {
-    return Fail(ErrorCode::kNotFound, "{}: the model has no tokenizer, so it cannot read or write text", path.string());
+    return Fail(ErrorCode::kNotFound,
+                "{}: the model has no tokenizer, so it cannot read or write text", path.string());
   }
   COLI_RETURN_IF_ERROR(json);
   COLI_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Parse(*json, path.string()));
   COLI_ASSIGN_OR_RETURN(const std::string chat_template, ReadChatTemplate(directory));
-  return ModelText{std::move(tokenizer),
-                   chat_template.empty() ? ChatFormat::Glm5() : ChatFormat::Glm5FromTemplate(chat_template)};
+  return ModelText{std::move(tokenizer), chat_template.empty()
+                                             ? ChatFormat::Glm5()
+                                             : ChatFormat::Glm5FromTemplate(chat_template)};
 }
 
 Conversation::Conversation(const ModelText& text, ConversationOptions options)
@@ -68,7 +72,8 @@ Result<std::vector<TokenId>> Conversation::AskAll(std::vector<Message> messages)
   if (messages.empty() || messages.front().role != Role::kSystem) {
     AddSystem();
   }
-  messages_.insert(messages_.end(), std::make_move_iterator(messages.begin()), std::make_move_iterator(messages.end()));
+  messages_.insert(messages_.end(), std::make_move_iterator(messages.begin()),
+                   std::make_move_iterator(messages.end()));
   COLI_ASSIGN_OR_RETURN(prompt_, Encode());
   return prompt_;
 }
@@ -91,7 +96,8 @@ void Conversation::Answered(const AnswerReader& answer) {
 }
 
 std::optional<std::vector<TokenId>> Conversation::More() const {
-  if (messages_.empty() || messages_.back().role != Role::kAssistant || messages_.back().content_ids.empty()) {
+  if (messages_.empty() || messages_.back().role != Role::kAssistant ||
+      messages_.back().content_ids.empty()) {
     return std::nullopt;
   }
   std::vector<TokenId> prompt = prompt_;

@@ -1,7 +1,9 @@
-// A conversation as the engine sees it: messages, and the tokens the model really generated for its own turns.
+// A conversation as the engine sees it: messages, and the tokens the model really generated for its
+// own turns.
 //
-// Because those tokens are kept, the prompt of the next turn begins exactly with what the session's KV cache holds, and
-// only the new message has to be computed. Pure apart from loading; thread-compatible.
+// Because those tokens are kept, the prompt of the next turn begins exactly with what the session's
+// KV cache holds, and only the new message has to be computed. Pure apart from loading;
+// thread-compatible.
 #pragma once
 
 #include <filesystem>
@@ -24,8 +26,8 @@ struct ModelText {
   ChatFormat format;
 };
 
-// Reads tokenizer.json and the chat template (chat_template.jinja, or its entry in tokenizer_config.json). Errors name the
-// file.
+// Reads tokenizer.json and the chat template (chat_template.jinja, or its entry in
+// tokenizer_config.json). Errors name the file.
 Result<ModelText> LoadModelText(const std::filesystem::path& directory);
 
 struct ConversationOptions {
@@ -37,10 +39,11 @@ class Conversation {
  public:
   Conversation(const ModelText& text, ConversationOptions options);
 
-  // Appends a message of the user and gives the prompt that answers it. Errors leave the conversation as it was.
+  // Appends a message of the user and gives the prompt that answers it. Errors leave the
+  // conversation as it was.
   Result<std::vector<TokenId>> Ask(std::string content);
-  // The prompt of messages that end with something to answer; replaces what was there. The system option goes first
-  // unless they begin with one of their own.
+  // The prompt of messages that end with something to answer; replaces what was there. The system
+  // option goes first unless they begin with one of their own.
   Result<std::vector<TokenId>> AskAll(std::vector<Message> messages);
   // Takes the last question back: its answer never began.
   void TakeBack();
@@ -61,7 +64,7 @@ class Conversation {
   const ModelText& text_;
   ConversationOptions options_;
   std::vector<Message> messages_;
-  std::vector<TokenId> prompt_;   // of the last answer
+  std::vector<TokenId> prompt_;  // of the last answer
 };
 
 }  // namespace coli

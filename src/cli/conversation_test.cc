@@ -11,7 +11,9 @@
 namespace coli {
 namespace {
 
-ModelText MakeText() { return {*testing_tokenizer::Parse(testing_tokenizer::Make()), ChatFormat::Glm5()}; }
+ModelText MakeText() {
+  return {*testing_tokenizer::Parse(testing_tokenizer::Make()), ChatFormat::Glm5()};
+}
 
 std::vector<TokenId> Encode(const ModelText& text, std::string_view words) {
   return *text.tokenizer.Encode(words, SpecialTokens::kParse);
@@ -20,7 +22,8 @@ std::vector<TokenId> Encode(const ModelText& text, std::string_view words) {
 // The answer made of these tokens.
 void Answer(Conversation& conversation, const ModelText& text, const std::vector<TokenId>& tokens,
             std::vector<std::string> stops = {}) {
-  AnswerReader reader(text.tokenizer, {false, conversation.starts_in_reasoning(), std::move(stops)});
+  AnswerReader reader(text.tokenizer,
+                      {false, conversation.starts_in_reasoning(), std::move(stops)});
   for (const TokenId token : tokens) {
     reader.Feed(token);
   }
@@ -43,7 +46,8 @@ TEST(Conversation, ThePromptFollowsTheChatFormat) {
   const auto prompt = conversation.Ask("hi");
 
   ASSERT_TRUE(prompt) << prompt.error().message;
-  EXPECT_EQ(Decoded(text, *prompt), "[gMASK]<sop><|system|>Be kind.<|user|>hi<|assistant|><think></think>");
+  EXPECT_EQ(Decoded(text, *prompt),
+            "[gMASK]<sop><|system|>Be kind.<|user|>hi<|assistant|><think></think>");
 }
 
 TEST(Conversation, TheNextPromptBeginsWithPromptAndTokensOfTheLastAnswer) {
@@ -51,7 +55,8 @@ TEST(Conversation, TheNextPromptBeginsWithPromptAndTokensOfTheLastAnswer) {
   Conversation conversation(text, {std::nullopt, false});
   std::vector<TokenId> history = *conversation.Ask("hello");
   // Letter by letter: not what encoding "hello" again would give.
-  const std::vector<TokenId> generated = {TokenId{'h'}, TokenId{'e'}, TokenId{'l'}, TokenId{'l'}, TokenId{'o'}};
+  const std::vector<TokenId> generated = {TokenId{'h'}, TokenId{'e'}, TokenId{'l'}, TokenId{'l'},
+                                          TokenId{'o'}};
   ASSERT_NE(Encode(text, "hello"), generated);
   Answer(conversation, text, generated);
 
@@ -59,7 +64,8 @@ TEST(Conversation, TheNextPromptBeginsWithPromptAndTokensOfTheLastAnswer) {
 
   history.insert(history.end(), generated.begin(), generated.end());
   EXPECT_TRUE(StartsWith(*prompt, history));
-  EXPECT_TRUE(Decoded(text, *prompt).ends_with("</think>hello<|user|>more<|assistant|><think></think>"));
+  EXPECT_TRUE(
+      Decoded(text, *prompt).ends_with("</think>hello<|user|>more<|assistant|><think></think>"));
 }
 
 TEST(Conversation, MoreContinuesWithTheSameTokens) {
@@ -86,7 +92,8 @@ TEST(Conversation, AfterAStopStringOnlyTheShownTextIsRemembered) {
 
   const auto prompt = conversation.Ask("x");
 
-  EXPECT_TRUE(Decoded(text, *prompt).ends_with("<think></think>hello<|user|>x<|assistant|><think></think>"));
+  EXPECT_TRUE(Decoded(text, *prompt)
+                  .ends_with("<think></think>hello<|user|>x<|assistant|><think></think>"));
 }
 
 TEST(Conversation, TakeBackAndResetLeaveNoTrace) {
@@ -147,8 +154,8 @@ TEST(AnswerReader, SeparatesReasoningFromContent) {
 
   EXPECT_EQ(reasoning, "hello");
   EXPECT_EQ(reader.reasoning(), "hello");
-  EXPECT_EQ(content, " world");
-  EXPECT_EQ(reader.content(), " world");
+  EXPECT_EQ(content, "world");
+  EXPECT_EQ(reader.content(), "world");
 }
 
 TEST(AnswerReader, GoesOnInReasoningAfterACut) {

@@ -13,7 +13,8 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 
 Environment ProcessEnvironment();
 
-// colibri's own folder below XDG_CONFIG_HOME (~/.config) and XDG_STATE_HOME (~/.local/state); nothing without a home.
+// colibri's own folder below XDG_CONFIG_HOME (~/.config) and XDG_STATE_HOME (~/.local/state);
+// nothing without a home.
 std::optional<std::filesystem::path> ConfigFolder(const Environment& environment);
 std::optional<std::filesystem::path> StateFolder(const Environment& environment);
 

@@ -11,7 +11,7 @@ namespace coli {
 namespace {
 
 struct Unit {
-  std::string_view name;   // lower case
+  std::string_view name;  // lower case
   double bytes;
 };
 constexpr std::array<Unit, 14> kUnits = {{
@@ -62,7 +62,7 @@ std::string FormatDuration(double seconds) {
   if (seconds < 9.995) {
     return fmt::format("{:.2f} s", seconds);
   }
-  constexpr double kLongest = 1e9;   // beyond that the figure means nothing
+  constexpr double kLongest = 1e9;  // beyond that the figure means nothing
   const auto whole = static_cast<uint64_t>(std::llround(std::min(seconds, kLongest)));
   if (whole < 60) {
     return fmt::format("{} s", whole);
@@ -78,7 +78,8 @@ std::string FormatRate(double tokens, double seconds) {
     return "- tok/s";
   }
   const double rate = tokens / seconds;
-  return rate < 0.1 ? fmt::format("{:.3f} tok/s", rate) : fmt::format("{} tok/s", ThreeDigits(rate));
+  return rate < 0.1 ? fmt::format("{:.3f} tok/s", rate)
+                    : fmt::format("{} tok/s", ThreeDigits(rate));
 }
 
 Result<uint64_t> ParseBytes(std::string_view text) {
@@ -93,7 +94,8 @@ Result<uint64_t> ParseBytes(std::string_view text) {
   const auto* known = std::find_if(kUnits.begin(), kUnits.end(),
                                    [&](const Unit& candidate) { return candidate.name == unit; });
   if (parsed.ec != std::errc{} || known == kUnits.end() || !(number >= 0)) {
-    return Fail(ErrorCode::kInvalidArgument, "expected a size such as 20G or 800M, found \"{}\"", text);
+    return Fail(ErrorCode::kInvalidArgument, "expected a size such as 20G or 800M, found \"{}\"",
+                text);
   }
   const double bytes = number * known->bytes;
   if (!(bytes < 0x1p63)) {

@@ -18,11 +18,12 @@ std::string FormatDuration(double seconds);
 // Tokens per second: "35.2 tok/s", "0.042 tok/s".
 std::string FormatRate(double tokens, double seconds);
 
-// "20G", "1.5 GiB", "800M", "123456": K, M, G, T (with or without iB) are powers of 1024, KB, MB, GB and TB powers of
-// 1000, a number alone is bytes. Errors: kInvalidArgument.
+// "20G", "1.5 GiB", "800M", "123456": K, M, G, T (with or without iB) are powers of 1024, KB, MB,
+// GB and TB powers of 1000, a number alone is bytes. Errors: kInvalidArgument.
 Result<uint64_t> ParseBytes(std::string_view text);
 
-// The candidate closest to `name` by edit distance, "" when none is close enough to be what was meant.
+// The candidate closest to `name` by edit distance, "" when none is close enough to be what was
+// meant.
 template <class Range>
 std::string NearestName(std::string_view name, const Range& candidates);
 
@@ -31,7 +32,7 @@ size_t EditDistance(std::string_view a, std::string_view b);
 
 template <class Range>
 std::string NearestName(std::string_view name, const Range& candidates) {
-  size_t best_distance = name.size() / 3 + 2;   // at least this far: no hint
+  size_t best_distance = name.size() / 3 + 2;  // at least this far: no hint
   std::string best;
   for (const auto& candidate : candidates) {
     const size_t distance = EditDistance(name, candidate);

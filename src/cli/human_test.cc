@@ -39,7 +39,8 @@ TEST(ParseBytes, KnowsBinaryAndDecimalUnits) {
 }
 
 TEST(ParseBytes, RefusesEverythingElse) {
-  for (const char* text : {"", "G", "twenty", "20X", "-1G", "1e3", "nan", "inf", "20G x", "99999999T"}) {
+  for (const char* text :
+       {"", "G", "twenty", "20X", "-1G", "1e3", "nan", "inf", "20G x", "99999999T"}) {
     EXPECT_FALSE(ParseBytes(text)) << text;
   }
 }

@@ -34,20 +34,21 @@ void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
 
 SignalWatch::SignalWatch(Second second) {
   if (::pipe2(pipe_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    pipe_ = {-1, -1};   // without descriptors the flags still work
+    pipe_ = {-1, -1};  // without descriptors the flags still work
   }
   interrupt_seen.store(false);
   termination_seen.store(0);
   wake_pipe.store(pipe_[1]);
   for (size_t i = 0; i < kSignals.size(); ++i) {
-    const bool ends_us = second == Second::kEndsUs && kSignals[i] != SIGCONT && kSignals[i] != SIGWINCH;
-    struct sigaction action {};
+    const bool ends_us =
+        second == Second::kEndsUs && kSignals[i] != SIGCONT && kSignals[i] != SIGWINCH;
+    struct sigaction action{};
     action.sa_handler = HandleSignal;
     action.sa_flags = ends_us ? static_cast<int>(SA_RESETHAND) : 0;
     ::sigemptyset(&action.sa_mask);
     ::sigaction(kSignals[i], &action, &before_[i]);
     if (before_[i].sa_handler == SIG_IGN) {
-      ::sigaction(kSignals[i], &before_[i], nullptr);   // nohup stays in force
+      ::sigaction(kSignals[i], &before_[i], nullptr);  // nohup stays in force
     }
   }
 }

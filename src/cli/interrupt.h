@@ -1,21 +1,22 @@
-// Signals as values: a handler stores the number and wakes whoever polls; everything else happens outside of it.
+// Signals as values: a handler stores the number and wakes whoever polls; everything else happens
+// outside of it.
 #pragma once
 
-#include <csignal>
-
 #include <array>
+#include <csignal>
 
 namespace coli {
 
 // Closed pipes show up as EPIPE of a write, not as a signal. Called once at start.
 void IgnoreBrokenPipes();
 
-// Catches SIGINT, SIGTERM and SIGHUP while it lives; SIGCONT and SIGWINCH wake the poller, too. One at a time.
+// Catches SIGINT, SIGTERM and SIGHUP while it lives; SIGCONT and SIGWINCH wake the poller, too. One
+// at a time.
 class SignalWatch {
  public:
   enum class Second {
-    kIsCaught,   // every signal is a value
-    kEndsUs,     // a second SIGINT or SIGTERM ends the process at once
+    kIsCaught,  // every signal is a value
+    kEndsUs,    // a second SIGINT or SIGTERM ends the process at once
   };
   explicit SignalWatch(Second second);
   ~SignalWatch();

@@ -43,7 +43,8 @@ std::string ReplaceAll(std::string_view text, std::string_view from, std::string
 // libedit counts columns and converts history by the C locale.
 bool UseUtf8Locale() {
   for (const char* name : {"", "C.UTF-8", "en_US.UTF-8"}) {
-    if (std::setlocale(LC_CTYPE, name) != nullptr && std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0) {
+    if (std::setlocale(LC_CTYPE, name) != nullptr &&
+        std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0) {
       return true;
     }
   }
@@ -52,7 +53,8 @@ bool UseUtf8Locale() {
 
 class LineEditor final : public LineSource {
  public:
-  LineEditor(const EditorOptions& options, SignalWatch& signals) : options_(options), signals_(signals) {
+  LineEditor(const EditorOptions& options, SignalWatch& signals)
+      : options_(options), signals_(signals) {
     FILE* shown = options.prompt_on_stderr ? stderr : stdout;
     descriptor_ = fileno(shown);
     editor_ = el_init("coli", stdin, shown, stderr);
@@ -95,6 +97,8 @@ class LineEditor final : public LineSource {
     prompt_ = prompt;
     interrupted_ = false;
     empty_interrupt_ = false;
+    signals_.DrainWakeups();  // of signals that came while nobody read
+    el_resize(editor_);
     Show(kAskForPasteMarks);
     int count = 0;
     const char* text = el_gets(editor_, &count);
@@ -126,7 +130,9 @@ class LineEditor final : public LineSource {
     return *static_cast<LineEditor*>(self);
   }
   static char* Prompt(EditLine* editor) { return Self(editor).prompt_.data(); }
-  static int GetCharacter(EditLine* editor, wchar_t* out) { return Self(editor).NextCharacter(*out); }
+  static int GetCharacter(EditLine* editor, wchar_t* out) {
+    return Self(editor).NextCharacter(*out);
+  }
 
   void Show(std::string_view text) const {
     [[maybe_unused]] const ssize_t ignored = ::write(descriptor_, text.data(), text.size());
@@ -136,6 +142,7 @@ class LineEditor final : public LineSource {
   int NextCharacter(wchar_t& out) {
     for (;;) {
       if (signals_.TakeInterrupt()) {
+        signals_.DrainWakeups();
         const LineInfo* line = el_line(editor_);
         interrupted_ = true;
         empty_interrupt_ = line->lastchar == line->buffer;
@@ -149,7 +156,7 @@ class LineEditor final : public LineSource {
       if (!pending_.empty() && TakeCharacter(out)) {
         return 1;
       }
-      if (pending_.empty() || !ended_) {
+      if (pending_.empty()) {
         Fill(-1);
       }
     }
@@ -193,7 +200,8 @@ class LineEditor final : public LineSource {
 
   // Waits for input or a signal; whether there is more input now.
   bool Fill(int timeout_ms) {
-    std::array<pollfd, 2> wait = {{{STDIN_FILENO, POLLIN, 0}, {signals_.wake_descriptor(), POLLIN, 0}}};
+    std::array<pollfd, 2> wait = {
+        {{STDIN_FILENO, POLLIN, 0}, {signals_.wake_descriptor(), POLLIN, 0}}};
     ::poll(wait.data(), wait.size(), timeout_ms);
     if (wait[1].revents != 0) {
       signals_.DrainWakeups();
@@ -212,11 +220,13 @@ class LineEditor final : public LineSource {
     return count > 0;
   }
 
-  // The window may have another size, or we are back from a stop (Ctrl-Z) and the shell changed the terminal's mode.
+  // The window may have another size, or we are back from a stop (Ctrl-Z) and the shell changed the
+  // terminal's mode.
   void AfterSignal() {
     if (!signals_.interrupted() && signals_.termination() == 0) {
       el_resize(editor_);
       el_set(editor_, EL_PREP_TERM, 1);
+      Show("\r");  // where the editor believes the cursor to be when it draws everything anew
       el_set(editor_, EL_REFRESH);
     }
   }
@@ -229,7 +239,7 @@ class LineEditor final : public LineSource {
     const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     FILE* file = descriptor < 0 ? nullptr : ::fdopen(descriptor, "w");
     if (file == nullptr) {
-      return;   // no history is better than a complaint when leaving
+      return;  // no history is better than a complaint when leaving
     }
     HistEvent event{};
     ::fchmod(descriptor, 0600);
@@ -245,7 +255,7 @@ class LineEditor final : public LineSource {
   EditLine* editor_ = nullptr;
   History* history_ = nullptr;
   std::string prompt_;
-  std::string pending_;   // bytes read and not yet given to the editor
+  std::string pending_;  // bytes read and not yet given to the editor
   bool pasting_ = false;
   bool ended_ = false;
   bool interrupted_ = false;

@@ -15,13 +15,13 @@ class LineSource {
  public:
   enum class Kind {
     kLine,
-    kInterrupt,   // Ctrl-C
-    kEnd,         // no more input, or SIGTERM or SIGHUP came
+    kInterrupt,  // Ctrl-C
+    kEnd,        // no more input, or SIGTERM or SIGHUP came
   };
   struct Line {
     Kind kind;
-    std::string text;    // without the end of line; may hold newlines when it was pasted
-    bool empty_interrupt = false;   // Ctrl-C came before anything was typed
+    std::string text;              // without the end of line; may hold newlines when it was pasted
+    bool empty_interrupt = false;  // Ctrl-C came before anything was typed
   };
 
   virtual ~LineSource() = default;
@@ -35,11 +35,13 @@ class LineSource {
 std::unique_ptr<LineSource> MakePlainLines(int descriptor, SignalWatch& signals);
 
 struct EditorOptions {
-  bool prompt_on_stderr = false;                 // standard output is not the terminal
-  std::optional<std::filesystem::path> history;   // read now, written at the end (mode 0600); nothing: none kept
+  bool prompt_on_stderr = false;  // standard output is not the terminal
+  std::optional<std::filesystem::path>
+      history;  // read now, written at the end (mode 0600); nothing: none kept
 };
 
-// The terminal with libedit: arrow keys, history, pasted lines as one message. Null when it cannot be used.
+// The terminal with libedit: arrow keys, history, pasted lines as one message. Null when it cannot
+// be used.
 std::unique_ptr<LineSource> MakeLineEditor(const EditorOptions& options, SignalWatch& signals);
 
 }  // namespace coli

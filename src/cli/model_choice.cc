@@ -6,28 +6,34 @@
 namespace coli {
 namespace {
 
-// From the folder of the executable: a build below build/<preset>/, then an installation below <prefix>/bin/.
-constexpr std::array<const char*, 2> kBuiltInPlaces = {"../../models/nano", "../share/colibri/models/nano"};
+// From the folder of the executable: a build below build/<preset>/, then an installation below
+// <prefix>/bin/.
+constexpr std::array<const char*, 2> kBuiltInPlaces = {"../../models/nano",
+                                                       "../share/colibri/models/nano"};
 
 Status CheckModelDirectory(const std::filesystem::path& directory) {
   std::error_code error;
   if (!std::filesystem::exists(directory, error)) {
-    return Fail(ErrorCode::kNotFound, "{}: no such directory; expected the folder of a model, with its config.json",
+    return Fail(ErrorCode::kNotFound,
+                "{}: no such directory; expected the folder of a model, with its config.json",
                 directory.string());
   }
   if (!std::filesystem::is_directory(directory, error)) {
-    return Fail(ErrorCode::kNotFound, "{}: not a directory; expected the folder of a model, with its config.json",
+    return Fail(ErrorCode::kNotFound,
+                "{}: not a directory; expected the folder of a model, with its config.json",
                 directory.string());
   }
   if (!std::filesystem::exists(directory / "config.json", error)) {
-    return Fail(ErrorCode::kNotFound, "{}: not the folder of a model: there is no config.json in it", directory.string());
+    return Fail(ErrorCode::kNotFound,
+                "{}: not the folder of a model: there is no config.json in it", directory.string());
   }
   return Ok();
 }
 
 }  // namespace
 
-Result<ModelChoice> ChooseModel(const std::optional<std::string>& named, const std::filesystem::path& executable) {
+Result<ModelChoice> ChooseModel(const std::optional<std::string>& named,
+                                const std::filesystem::path& executable) {
   if (named) {
     COLI_RETURN_IF_ERROR(CheckModelDirectory(*named));
     return ModelChoice{*named, false};
@@ -38,7 +44,8 @@ Result<ModelChoice> ChooseModel(const std::optional<std::string>& named, const s
       return ModelChoice{directory, true};
     }
   }
-  return Fail(ErrorCode::kNotFound, "the built-in model is not beside this program; name a model with --model DIR");
+  return Fail(ErrorCode::kNotFound,
+              "the built-in model is not beside this program; name a model with --model DIR");
 }
 
 std::filesystem::path ThisExecutable() {

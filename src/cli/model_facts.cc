@@ -51,8 +51,8 @@ uint32_t Columns(std::string_view name, const ModelConfig& config) {
 }
 
 // The format of codes that have scales beside them: the one whose byte counts fit.
-std::string QuantizedFormat(const Container& container, const std::string& name, const StoredTensor& codes,
-                            const ModelConfig& config) {
+std::string QuantizedFormat(const Container& container, const std::string& name,
+                            const StoredTensor& codes, const ModelConfig& config) {
   const uint32_t cols = Columns(name, config);
   for (const uint64_t row_bytes : {uint64_t{cols}, (uint64_t{cols} + 1) / 2}) {
     const uint64_t rows = row_bytes == 0 ? 0 : codes.bytes / row_bytes;
@@ -70,7 +70,8 @@ std::string QuantizedFormat(const Container& container, const std::string& name,
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower;
 }
 
@@ -78,12 +79,12 @@ void CountFormats(const Container& container, ModelFacts& facts) {
   const auto& tensors = container.tensors();
   for (const auto& [name, tensor] : tensors) {
     if (name.ends_with(kScaleSuffix)) {
-      continue;   // counted with its codes
+      continue;  // counted with its codes
     }
     const auto scales = tensors.find(name + std::string(kScaleSuffix));
     const bool quantised = scales != tensors.end();
-    const std::string format =
-        quantised ? QuantizedFormat(container, name, tensor, facts.config) : LowerCase(Name(tensor.dtype));
+    const std::string format = quantised ? QuantizedFormat(container, name, tensor, facts.config)
+                                         : LowerCase(Name(tensor.dtype));
     facts.formats[TensorRole(name, facts.config.num_layers())][format] +=
         tensor.bytes + (quantised ? scales->second.bytes : 0);
   }
@@ -131,7 +132,8 @@ std::string IndexerSchedule(const std::vector<LayerConfig>& layers) {
       ++end;
     }
     const char letter = layers[begin].indexer == IndexerKind::kFull ? 'F' : 'S';
-    text += fmt::format("{}{}{}", text.empty() ? "" : " ", end - begin == 1 ? "" : fmt::format("{}", end - begin), letter);
+    text += fmt::format("{}{}{}", text.empty() ? "" : " ",
+                        end - begin == 1 ? "" : fmt::format("{}", end - begin), letter);
     begin = end;
   }
   return text;
@@ -139,9 +141,12 @@ std::string IndexerSchedule(const std::vector<LayerConfig>& layers) {
 
 Result<ModelFacts> InspectModel(const EngineOptions& options) {
   COLI_RETURN_IF_ERROR(CheckEngineOptions(options));
-  COLI_ASSIGN_OR_RETURN(ModelConfig config, LoadModelConfig(options.model_dir, ModelOverrides{options.latent_norm_eps}));
+  COLI_ASSIGN_OR_RETURN(
+      ModelConfig config,
+      LoadModelConfig(options.model_dir, ModelOverrides{options.latent_norm_eps}));
   COLI_ASSIGN_OR_RETURN(const Container container, Container::Open(options.model_dir));
-  COLI_ASSIGN_OR_RETURN(const WeightCatalog catalog, LocateWeights(config, container, options.load_mtp));
+  COLI_ASSIGN_OR_RETURN(const WeightCatalog catalog,
+                        LocateWeights(config, container, options.load_mtp));
   COLI_ASSIGN_OR_RETURN(const KernelTable* kernels, SelectKernels(options.isa));
   auto plan = PlanModel(options, config, catalog);
   ModelFacts facts{.config = std::move(config),

@@ -19,24 +19,27 @@ struct ModelFacts {
   uint64_t file_bytes = 0;
   // Bytes by role ("experts", "attention", ...) and number format ("int4-grouped", "f32").
   std::map<std::string, std::map<std::string, uint64_t>> formats;
-  uint64_t expert_bytes = 0;          // of the main layers
+  uint64_t expert_bytes = 0;  // of the main layers
   uint64_t expert_count = 0;
   uint64_t largest_expert_bytes = 0;
-  std::string isa;                    // that would be used
-  std::vector<std::string> isas;      // that this machine has, slowest first
+  std::string isa;                // that would be used
+  std::vector<std::string> isas;  // that this machine has, slowest first
   size_t threads = 0;
-  uint64_t available_bytes = 0;       // memory that this process may still take
-  Result<MemoryPlan> plan;            // a plan that does not work out is a fact, too
+  uint64_t available_bytes = 0;  // memory that this process may still take
+  Result<MemoryPlan> plan;       // a plan that does not work out is a fact, too
 };
 
-// Errors: every fault of the directory that shows without reading weights; an unknown instruction set.
+// Errors: every fault of the directory that shows without reading weights; an unknown instruction
+// set.
 Result<ModelFacts> InspectModel(const EngineOptions& options);
 
-// What a tensor is for, by its name in the checkpoint: "experts", "shared experts", "attention", "indexer", "router",
-// "dense layers", "embedding", "head", "norms", "MTP", "other". Layers from `main_layers` on are MTP.
+// What a tensor is for, by its name in the checkpoint: "experts", "shared experts", "attention",
+// "indexer", "router", "dense layers", "embedding", "head", "norms", "MTP", "other". Layers from
+// `main_layers` on are MTP.
 std::string TensorRole(std::string_view name, uint32_t main_layers);
 
-// The schedule of indexers: "F" for a layer with its own, "S" for one that shares, with runs counted: "3F 2S F".
+// The schedule of indexers: "F" for a layer with its own, "S" for one that shares, with runs
+// counted: "3F 2S F".
 std::string IndexerSchedule(const std::vector<LayerConfig>& layers);
 
 }  // namespace coli

@@ -60,7 +60,8 @@ std::optional<OptionValue> ParseText(const OptionSpec& spec, std::string_view te
       return ParseNumber<double>(spec, text);
     case OptionType::kBytes: {
       const auto bytes = ParseBytes(text);
-      return bytes && static_cast<double>(*bytes) >= spec.min ? std::optional<OptionValue>(*bytes) : std::nullopt;
+      return bytes && static_cast<double>(*bytes) >= spec.min ? std::optional<OptionValue>(*bytes)
+                                                              : std::nullopt;
     }
     case OptionType::kText:
       return std::string(text);
@@ -70,7 +71,8 @@ std::optional<OptionValue> ParseText(const OptionSpec& spec, std::string_view te
       return known ? std::optional<OptionValue>(std::string(text)) : std::nullopt;
     }
     case OptionType::kTextList:
-      return text.empty() ? std::nullopt : std::optional<OptionValue>(std::vector{std::string(text)});
+      return text.empty() ? std::nullopt
+                          : std::optional<OptionValue>(std::vector{std::string(text)});
   }
   return std::nullopt;
 }
@@ -82,7 +84,8 @@ std::string NumberText(double number) { return fmt::format("{}", number); }
 
 const OptionSpec* FindOption(std::string_view name) {
   const auto table = OptionTable();
-  const auto found = std::find_if(table.begin(), table.end(), [&](const OptionSpec& spec) { return spec.name == name; });
+  const auto found = std::find_if(table.begin(), table.end(),
+                                  [&](const OptionSpec& spec) { return spec.name == name; });
   return found == table.end() ? nullptr : &*found;
 }
 
@@ -119,11 +122,13 @@ std::string ExpectedValue(const OptionSpec& spec) {
   return {};
 }
 
-Result<OptionValue> ParseOption(const OptionSpec& spec, std::string_view text, std::string_view where) {
+Result<OptionValue> ParseOption(const OptionSpec& spec, std::string_view text,
+                                std::string_view where) {
   if (auto value = ParseText(spec, text)) {
     return *std::move(value);
   }
-  return Fail(ErrorCode::kInvalidArgument, "{}: expected {}, found \"{}\"", where, ExpectedValue(spec), text);
+  return Fail(ErrorCode::kInvalidArgument, "{}: expected {}, found \"{}\"", where,
+              ExpectedValue(spec), text);
 }
 
 std::string OptionText(const OptionSpec& spec, const OptionValue& value) {
@@ -172,7 +177,8 @@ OptionValues::OptionValues() {
   }
 }
 
-void OptionValues::Set(const OptionSpec& spec, OptionValue value, Origin origin, std::string place) {
+void OptionValues::Set(const OptionSpec& spec, OptionValue value, Origin origin,
+                       std::string place) {
   const auto [entry, inserted] = entries_.try_emplace(std::string(spec.name));
   if (inserted || entry->second.origin <= origin) {
     entry->second = {std::move(value), origin, std::move(place)};
@@ -214,7 +220,8 @@ std::optional<std::string> OptionValues::Text(std::string_view name) const {
 
 std::vector<std::string> OptionValues::List(std::string_view name) const {
   const Entry* entry = Find(name);
-  return entry == nullptr ? std::vector<std::string>{} : std::get<std::vector<std::string>>(entry->value);
+  return entry == nullptr ? std::vector<std::string>{}
+                          : std::get<std::vector<std::string>>(entry->value);
 }
 
 }  // namespace coli

@@ -68,8 +68,10 @@ TEST(ParseOption, SaysWhatIsExpectedAndWhatWasFound) {
     return value ? "no error" : value.error().message;
   };
 
-  EXPECT_EQ(message("threads", "0"), "threads: expected a whole number from 1 to 1024, found \"0\"");
-  EXPECT_EQ(message("threads", "2x"), "threads: expected a whole number from 1 to 1024, found \"2x\"");
+  EXPECT_EQ(message("threads", "0"),
+            "threads: expected a whole number from 1 to 1024, found \"0\"");
+  EXPECT_EQ(message("threads", "2x"),
+            "threads: expected a whole number from 1 to 1024, found \"2x\"");
   EXPECT_EQ(message("temp", "-1"), "temp: expected a number from 0 to 100, found \"-1\"");
   EXPECT_EQ(message("temp", "nan"), "temp: expected a number from 0 to 100, found \"nan\"");
   EXPECT_EQ(message("think", "maybe"), "think: expected one of on/off, found \"maybe\"");
@@ -107,8 +109,9 @@ TEST(OptionValues, AnEmptyTextTurnsALowerOneOff) {
 TEST(ConfigFile, AllTypesAreRead) {
   OptionValues values;
 
-  ASSERT_TRUE(ApplyConfigText("ram = \"20G\"\nthreads = 4\nquiet = true\nstop = [\"a\", \"b\"]\nthink = \"on\"\ntemp = 1",
-                              "c.toml", values));
+  ASSERT_TRUE(ApplyConfigText(
+      "ram = \"20G\"\nthreads = 4\nquiet = true\nstop = [\"a\", \"b\"]\nthink = \"on\"\ntemp = 1",
+      "c.toml", values));
 
   EXPECT_EQ(values.Integer("ram"), uint64_t{20} << 30);
   EXPECT_EQ(values.Integer("threads"), 4u);
@@ -122,8 +125,10 @@ TEST(ConfigFile, UnknownKeysAreErrorsWithAHint) {
 
   EXPECT_EQ(ErrorOf(ApplyConfigText("\nthread = 2", "c.toml", values)),
             "c.toml:2: unknown key \"thread\" (did you mean \"threads\"?)");
-  EXPECT_EQ(ErrorOf(ApplyConfigText("banana = 2", "c.toml", values)), "c.toml:1: unknown key \"banana\"");
-  EXPECT_EQ(ErrorOf(ApplyConfigText("json = true", "c.toml", values)), "c.toml:1: unknown key \"json\"");
+  EXPECT_EQ(ErrorOf(ApplyConfigText("banana = 2", "c.toml", values)),
+            "c.toml:1: unknown key \"banana\"");
+  EXPECT_EQ(ErrorOf(ApplyConfigText("json = true", "c.toml", values)),
+            "c.toml:1: unknown key \"json\"");
 }
 
 TEST(ConfigFile, WrongValuesAndBrokenFilesNameTheLine) {
@@ -135,7 +140,8 @@ TEST(ConfigFile, WrongValuesAndBrokenFilesNameTheLine) {
             "c.toml:1: threads: expected a whole number from 1 to 1024");
   EXPECT_EQ(ErrorOf(ApplyConfigText("stop = [1]", "c.toml", values)),
             "c.toml:1: stop: expected an array of texts that are not empty");
-  EXPECT_TRUE(ErrorOf(ApplyConfigText("a = 1\nb = = 2", "c.toml", values)).starts_with("c.toml:2: "));
+  EXPECT_TRUE(
+      ErrorOf(ApplyConfigText("a = 1\nb = = 2", "c.toml", values)).starts_with("c.toml:2: "));
 }
 
 TEST(Environment, WrongValuesNameTheVariable) {
@@ -146,7 +152,8 @@ TEST(Environment, WrongValuesNameTheVariable) {
 }
 
 TEST(CommandLine, ReadsPromptAndFlagsInAnyOrder) {
-  const auto line = Parse({"run", "--temp", "0", "-q", "hi there", "--stop=a", "--stop", "b", "--json"});
+  const auto line =
+      Parse({"run", "--temp", "0", "-q", "hi there", "--stop=a", "--stop", "b", "--json"});
 
   ASSERT_TRUE(line) << line.error().message;
   EXPECT_EQ(line->argument, "hi there");
@@ -154,7 +161,8 @@ TEST(CommandLine, ReadsPromptAndFlagsInAnyOrder) {
   EXPECT_TRUE(line->Has("quiet"));
   EXPECT_FALSE(line->Has("raw"));
   ASSERT_EQ(line->flags.size(), 4u);
-  EXPECT_EQ(std::get<std::vector<std::string>>(line->flags[1].second), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(std::get<std::vector<std::string>>(line->flags[1].second),
+            (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(CommandLine, PromptsThatLookLikeVerbsOrFlagsAreStillPrompts) {
@@ -182,12 +190,18 @@ TEST(CommandLine, UnknownWordsComeWithAHint) {
   EXPECT_EQ(ParseError({"validate"}), "coli validate needs DIR; see coli validate --help");
   EXPECT_EQ(ParseError({"run", "x", "--threads", "no"}),
             "--threads: expected a whole number from 1 to 1024, found \"no\"");
-  EXPECT_TRUE(ParseError({"run", "--threads"}).starts_with("--threads: ")) << ParseError({"run", "--threads"});
+  EXPECT_TRUE(ParseError({"run", "--threads"}).starts_with("--threads: "))
+      << ParseError({"run", "--threads"});
 }
 
 TEST(CommandLine, HelpAndVersionAreTexts) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"--version"}, {"help"}, {"--help"}, {"help", "run"}, {"run", "--help"}, {"chat", "-h"}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"--version"},
+                                             {"help"},
+                                             {"--help"},
+                                             {"help", "run"},
+                                             {"run", "--help"},
+                                             {"chat", "-h"}}) {
     const auto parsed = ParseCommandLine(words);
     ASSERT_TRUE(parsed);
     EXPECT_TRUE(std::holds_alternative<PrintAndLeave>(*parsed)) << words.front();

@@ -28,7 +28,8 @@ class PlainLines final : public LineSource {
         return {Kind::kEnd, {}};
       }
       if (ended_) {
-        return buffer_.empty() ? Line{Kind::kEnd, {}} : Line{Kind::kLine, std::exchange(buffer_, {})};
+        return buffer_.empty() ? Line{Kind::kEnd, {}}
+                               : Line{Kind::kLine, std::exchange(buffer_, {})};
       }
       Fill();
     }
@@ -37,7 +38,8 @@ class PlainLines final : public LineSource {
  private:
   // Waits for input or a signal.
   void Fill() {
-    std::array<pollfd, 2> wait = {{{descriptor_, POLLIN, 0}, {signals_.wake_descriptor(), POLLIN, 0}}};
+    std::array<pollfd, 2> wait = {
+        {{descriptor_, POLLIN, 0}, {signals_.wake_descriptor(), POLLIN, 0}}};
     ::poll(wait.data(), wait.size(), -1);
     signals_.DrainWakeups();
     if (wait[0].revents == 0) {

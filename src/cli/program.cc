@@ -15,7 +15,9 @@ namespace {
 
 ColorChoice ReadColorChoice(const OptionValues& options) {
   const std::string choice = options.Text("color").value_or("auto");
-  return choice == "always" ? ColorChoice::kAlways : choice == "never" ? ColorChoice::kNever : ColorChoice::kAuto;
+  return choice == "always"  ? ColorChoice::kAlways
+         : choice == "never" ? ColorChoice::kNever
+                             : ColorChoice::kAuto;
 }
 
 Result<OptionValues> CollectOptions(const CommandLine& line, const Environment& environment) {
@@ -52,7 +54,8 @@ int CheckWritten(const Output& out, Output& err, int status) {
   if (out.usable() || out.error() == EPIPE) {
     return status;
   }
-  err.Write(fmt::format("coli: standard output: {}\n", std::generic_category().message(out.error())));
+  err.Write(
+      fmt::format("coli: standard output: {}\n", std::generic_category().message(out.error())));
   return kExitFailed;
 }
 
@@ -86,8 +89,9 @@ int Execute(const std::vector<std::string>& words, const Environment& environmen
                          Output(STDOUT_FILENO, InspectTerminal(STDOUT_FILENO, environment, color)),
                          Output(STDERR_FILENO, InspectTerminal(STDERR_FILENO, environment, color))};
   const auto status = Dispatch(context);
-  return CheckWritten(context.out, context.err,
-                      status ? *status : PrintError(status.error(), ExitStatus(status.error()), context.err));
+  return CheckWritten(
+      context.out, context.err,
+      status ? *status : PrintError(status.error(), ExitStatus(status.error()), context.err));
 }
 
 }  // namespace
@@ -95,9 +99,11 @@ int Execute(const std::vector<std::string>& words, const Environment& environmen
 int RunProgram(int argument_count, char** arguments) {
   IgnoreBrokenPipes();
   try {
-    return Execute(std::vector<std::string>(arguments + (argument_count > 0 ? 1 : 0), arguments + argument_count),
+    return Execute(std::vector<std::string>(arguments + (argument_count > 0 ? 1 : 0),
+                                            arguments + argument_count),
                    ProcessEnvironment());
-  } catch (const std::exception& exception) {   // out of memory, mostly: nothing else throws this far
+  } catch (
+      const std::exception& exception) {  // out of memory, mostly: nothing else throws this far
     Output(STDERR_FILENO, {}).Write(fmt::format("coli: {}\n", exception.what()));
     return kExitFailed;
   }

@@ -22,8 +22,8 @@ std::string Amount(uint64_t done, uint64_t total, ProgressUnit unit) {
 
 }  // namespace
 
-std::string ProgressLine(std::string_view label, uint64_t done, uint64_t total, double left_s, ProgressUnit unit,
-                         uint32_t columns) {
+std::string ProgressLine(std::string_view label, uint64_t done, uint64_t total, double left_s,
+                         ProgressUnit unit, uint32_t columns) {
   const double share = total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
   const std::string percent = fmt::format("{:.0f} %", std::min(share, 1.0) * 100.0);
   const std::string left = left_s < 0 ? "" : fmt::format(", {} left", FormatDuration(left_s));
@@ -42,17 +42,24 @@ std::string ProgressLine(std::string_view label, uint64_t done, uint64_t total, 
 }
 
 Progress::Clock Progress::SteadyClock() {
-  return [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()); };
+  return [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch());
+  };
 }
 
 Progress::Progress(Output* output, std::string label, ProgressUnit unit, Clock clock)
-    : output_(output), label_(std::move(label)), unit_(unit), clock_(std::move(clock)), start_s_(clock_().count()) {}
+    : output_(output),
+      label_(std::move(label)),
+      unit_(unit),
+      clock_(std::move(clock)),
+      start_s_(clock_().count()) {}
 
 bool Progress::Due(double now) const {
   if (now - start_s_ < kSilent_s) {
     return false;
   }
-  return shown_s_ < 0 || now - shown_s_ >= (output_->facts().rewrites_lines ? kRewrite_s : kPlainLine_s);
+  return shown_s_ < 0 ||
+         now - shown_s_ >= (output_->facts().rewrites_lines ? kRewrite_s : kPlainLine_s);
 }
 
 void Progress::Update(uint64_t done, uint64_t total) {
@@ -63,7 +70,8 @@ void Progress::Update(uint64_t done, uint64_t total) {
   }
   shown_s_ = now;
   const double rate = static_cast<double>(done_) / (now - start_s_);
-  const double left_s = done_ == 0 ? -1 : static_cast<double>(total - std::min(done_, total)) / rate;
+  const double left_s =
+      done_ == 0 ? -1 : static_cast<double>(total - std::min(done_, total)) / rate;
   const bool rewrites = output_->facts().rewrites_lines;
   // One column stays free: a full line would wrap on some terminals.
   const uint32_t columns = rewrites ? output_->facts().columns - 1 : 200;

@@ -1,7 +1,8 @@
 // One line that says how far a long step is.
 //
-// On a terminal the line is rewritten, at most four times a second, and removed at the end; elsewhere a plain line appears
-// at most every 30 seconds. Steps of less than two seconds are silent. The share never goes back. One thread at a time.
+// On a terminal the line is rewritten, at most four times a second, and removed at the end;
+// elsewhere a plain line appears at most every 30 seconds. Steps of less than two seconds are
+// silent. The share never goes back. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -16,10 +17,10 @@ namespace coli {
 
 enum class ProgressUnit : uint8_t { kBytes, kTokens };
 
-// "reading the prompt: 43 %, 310 of 720 tokens, 12 s left" in at most `columns`; details that do not fit are left out.
-// `done` <= `total`; `left_s` < 0: not known yet.
-std::string ProgressLine(std::string_view label, uint64_t done, uint64_t total, double left_s, ProgressUnit unit,
-                         uint32_t columns);
+// "reading the prompt: 43 %, 310 of 720 tokens, 12 s left" in at most `columns`; details that do
+// not fit are left out. `done` <= `total`; `left_s` < 0: not known yet.
+std::string ProgressLine(std::string_view label, uint64_t done, uint64_t total, double left_s,
+                         ProgressUnit unit, uint32_t columns);
 
 class Progress {
  public:
@@ -45,9 +46,9 @@ class Progress {
   ProgressUnit unit_;
   Clock clock_;
   double start_s_;
-  double shown_s_ = -1;     // when a line was last written; < 0: never
+  double shown_s_ = -1;  // when a line was last written; < 0: never
   uint64_t done_ = 0;
-  size_t line_width_ = 0;   // of the line on the terminal now
+  size_t line_width_ = 0;  // of the line on the terminal now
 };
 
 }  // namespace coli

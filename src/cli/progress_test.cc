@@ -50,7 +50,8 @@ TEST(ProgressLine, DropsDetailsThatDoNotFit) {
 }
 
 TEST(ProgressLine, SaysNothingAboutTheRestBeforeItIsKnown) {
-  EXPECT_EQ(ProgressLine("loading", 0, 2048, -1, ProgressUnit::kBytes, 80), "loading: 0 %, 0 B of 2.00 KiB");
+  EXPECT_EQ(ProgressLine("loading", 0, 2048, -1, ProgressUnit::kBytes, 80),
+            "loading: 0 %, 0 B of 2.00 KiB");
 }
 
 TEST_F(ProgressTest, ShortStepsAreSilent) {

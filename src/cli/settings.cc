@@ -1,5 +1,6 @@
 #include "cli/settings.h"
 
+#include <charconv>
 #include <random>
 #include <utility>
 
@@ -14,9 +15,18 @@ void Note(CommandContext& context, const std::string& text) {
   }
 }
 
+// The double that is written like this float: 0.7, not 0.699999988.
+double AsWritten(float number) {
+  const std::string text = fmt::format("{}", number);
+  double value = number;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
 }  // namespace
 
-EngineOptions MakeEngineOptions(const OptionValues& options, const std::filesystem::path& model_dir) {
+EngineOptions MakeEngineOptions(const OptionValues& options,
+                                const std::filesystem::path& model_dir) {
   EngineOptions engine;
   engine.model_dir = model_dir;
   engine.isa = options.Text("isa").value_or(engine.isa);
@@ -26,13 +36,14 @@ EngineOptions MakeEngineOptions(const OptionValues& options, const std::filesyst
     engine.cache_experts = static_cast<uint32_t>(*experts);
   }
   engine.context = static_cast<uint32_t>(options.Integer("ctx").value_or(0));
-  engine.prefill_chunk = static_cast<uint32_t>(options.Integer("prefill-chunk").value_or(engine.prefill_chunk));
+  engine.prefill_chunk =
+      static_cast<uint32_t>(options.Integer("prefill-chunk").value_or(engine.prefill_chunk));
   engine.attention =
       options.Text("attention") == "explicit" ? AttentionForm::kExplicit : AttentionForm::kAbsorbed;
   if (const auto eps = options.Real("latent-norm-eps")) {
     engine.latent_norm_eps = static_cast<float>(*eps);
   }
-  engine.max_sequences = 1;   // one conversation: the rest of the memory is for experts
+  engine.max_sequences = 1;  // one conversation: the rest of the memory is for experts
   return engine;
 }
 
@@ -41,10 +52,10 @@ void ApplyModelDefaults(const ModelConfig& config, OptionValues& options) {
     options.Set(*FindOption(name), std::move(value), Origin::kModel, "generation_config.json");
   };
   if (config.temperature) {
-    set("temp", double{*config.temperature});
+    set("temp", AsWritten(*config.temperature));
   }
   if (config.top_p) {
-    set("top-p", double{*config.top_p});
+    set("top-p", AsWritten(*config.top_p));
   }
   if (config.top_k) {
     set("top-k", uint64_t{*config.top_k});
@@ -64,7 +75,8 @@ SamplingOptions MakeSampling(const OptionValues& options) {
   return sampling;
 }
 
-GenerationRequest OpenModel::Request(const OptionValues& options, std::vector<TokenId> prompt) const {
+GenerationRequest OpenModel::Request(const OptionValues& options,
+                                     std::vector<TokenId> prompt) const {
   GenerationRequest request;
   request.prompt = std::move(prompt);
   request.sampling = MakeSampling(options);
@@ -74,16 +86,18 @@ GenerationRequest OpenModel::Request(const OptionValues& options, std::vector<To
 }
 
 Result<OpenModel> LoadChosenModel(CommandContext& context) {
-  COLI_ASSIGN_OR_RETURN(const ModelChoice choice, ChooseModel(context.options.Text("model"), ThisExecutable()));
+  COLI_ASSIGN_OR_RETURN(const ModelChoice choice,
+                        ChooseModel(context.options.Text("model"), ThisExecutable()));
   if (choice.built_in) {
     Note(context, "using the small built-in model; name another with --model DIR");
   }
   COLI_ASSIGN_OR_RETURN(ModelText text, LoadModelText(choice.directory));
   std::vector<TokenId> stop_tokens = text.format.StopIds(text.tokenizer);
   Progress progress(context.notes(), "loading the model", ProgressUnit::kBytes);
-  COLI_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                        Engine::Create(MakeEngineOptions(context.options, choice.directory),
-                                       [&](uint64_t done, uint64_t total) { progress.Update(done, total); }));
+  COLI_ASSIGN_OR_RETURN(
+      std::unique_ptr<Engine> engine,
+      Engine::Create(MakeEngineOptions(context.options, choice.directory),
+                     [&](uint64_t done, uint64_t total) { progress.Update(done, total); }));
   progress.Clear();
   for (const std::string& warning : engine->config().warnings) {
     Note(context, "note: " + warning);

@@ -15,7 +15,8 @@
 
 namespace coli {
 
-EngineOptions MakeEngineOptions(const OptionValues& options, const std::filesystem::path& model_dir);
+EngineOptions MakeEngineOptions(const OptionValues& options,
+                                const std::filesystem::path& model_dir);
 
 // Puts what generation_config.json says into options that nobody set.
 void ApplyModelDefaults(const ModelConfig& config, OptionValues& options);
@@ -30,7 +31,7 @@ SamplingOptions MakeSampling(const OptionValues& options);
 struct OpenModel {
   ModelText text;
   std::unique_ptr<Engine> engine;
-  std::vector<TokenId> stop_tokens;   // the family's role markers
+  std::vector<TokenId> stop_tokens;  // the family's role markers
 
   // A request for `prompt` with the options of the command.
   GenerationRequest Request(const OptionValues& options, std::vector<TokenId> prompt) const;

@@ -1,4 +1,5 @@
-// Stop strings over a stream of text pieces: what comes out never contains a stop string nor the beginning of one.
+// Stop strings over a stream of text pieces: what comes out never contains a stop string nor the
+// beginning of one.
 //
 // Thread-compatible.
 #pragma once
@@ -14,8 +15,8 @@ class StopMatcher {
   // Empty strings are ignored.
   explicit StopMatcher(std::vector<std::string> stops);
 
-  // Takes the next piece and gives the text that may be shown now. Text that may still become a stop string is held back.
-  // After a match the rest is dropped.
+  // Takes the next piece and gives the text that may be shown now. Text that may still become a
+  // stop string is held back. After a match the rest is dropped.
   std::string Push(std::string_view piece);
   // The stream has ended: what was held back.
   std::string Flush();

@@ -46,7 +46,8 @@ void StreamView::ShowReasoning(const std::string& text) {
 void StreamView::EndReasoning() {
   if (in_reasoning_) {
     in_reasoning_ = false;
-    targets_.reasoning->Write(targets_.reasoning->facts().color ? std::string(kPlain) + "\n" : "\n");
+    targets_.reasoning->Write(targets_.reasoning->facts().color ? std::string(kPlain) + "\n"
+                                                                : "\n");
   }
 }
 

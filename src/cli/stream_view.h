@@ -1,4 +1,5 @@
-// An answer on its way to people: content, dimmed reasoning, a progress line while the prompt is read.
+// An answer on its way to people: content, dimmed reasoning, a progress line while the prompt is
+// read.
 #pragma once
 
 #include <optional>
@@ -35,7 +36,7 @@ class StreamView final : public AnswerView {
   StreamTargets targets_;
   Progress progress_;
   bool in_reasoning_ = false;
-  bool line_open_ = false;   // content does not end with a newline
+  bool line_open_ = false;  // content does not end with a newline
 };
 
 // One line of numbers about an answer; dimmed where there are colors.

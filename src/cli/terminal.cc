@@ -74,7 +74,7 @@ std::string Harmless(std::string_view text) {
     if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F) {
       AppendPicture(byte, out);
     } else if (byte == 0xC2 && next >= 0x80 && next <= 0x9F) {
-      out += "\xEF\xBF\xBD";   // C1 controls have no pictures; some terminals obey them
+      out += "\xEF\xBF\xBD";  // C1 controls have no pictures; some terminals obey them
       ++i;
     } else {
       out += text[i];
@@ -86,7 +86,7 @@ std::string Harmless(std::string_view text) {
 std::string JoinWithin(const std::vector<std::string>& pieces, uint32_t columns) {
   constexpr std::string_view kIndent = "  ";
   std::string out;
-  size_t line = 0;   // columns used; pieces are ASCII
+  size_t line = 0;  // columns used; pieces are ASCII
   for (const std::string& piece : pieces) {
     const size_t comma = out.empty() ? 0 : 1;
     if (!out.empty() && line + 2 + piece.size() + 1 > columns) {

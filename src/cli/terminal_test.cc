@@ -23,7 +23,10 @@ TEST(Harmless, MakesEscapeSequencesVisible) {
   EXPECT_EQ(Harmless("\x1B]0;title\x07"), "␛]0;title␇");
   EXPECT_EQ(Harmless(std::string_view("a\0b", 3)), "a␀b");
   EXPECT_EQ(Harmless("\x7F\x08"), "␡␈");
-  EXPECT_EQ(Harmless("\xC2\x9B" "31m"), "\xEF\xBF\xBD" "31m");
+  EXPECT_EQ(Harmless("\xC2\x9B"
+                     "31m"),
+            "\xEF\xBF\xBD"
+            "31m");
 }
 
 TEST(Harmless, KeepsTextAndLines) {

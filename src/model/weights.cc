@@ -163,7 +163,7 @@ Status LocateExperts(const ModelConfig& config, const Container& container, uint
     }
     for (uint32_t expert = 0; expert < config.router.experts; ++expert) {
       COLI_ASSIGN_OR_RETURN(ExpertRecord record, LocateExpert(config, container, layer, expert));
-      const uint64_t bytes = record.gate.bytes() + record.up.bytes() + record.down.bytes();
+      const uint64_t bytes = ExpertStore::SlotBytes(record);
       catalog.expert_bytes += bytes;
       catalog.largest_expert_bytes = std::max(catalog.largest_expert_bytes, bytes);
       ++catalog.expert_count;

@@ -71,7 +71,7 @@ struct ModelWeights {
 struct WeightCatalog {
   uint64_t dense_bytes = 0;         // what LoadWeights will take
   ExpertDirectory experts;          // by layer, MTP layers included when asked for
-  uint64_t expert_bytes = 0;
+  uint64_t expert_bytes = 0;        // of all, as they are held in RAM
   uint64_t largest_expert_bytes = 0;
   uint64_t expert_count = 0;
 };

@@ -67,7 +67,7 @@ Result<std::unique_ptr<ExpertStore>> ExpertStore::Create(const ExpertStoreOption
   }
   for (size_t layer = 0; layer < directory.size(); ++layer) {
     for (size_t expert = 0; expert < directory[layer].size(); ++expert) {
-      const uint64_t cost = SlotBuffers::Cost(ExpertLayout::BufferBytes(directory[layer][expert]));
+      const uint64_t cost = SlotBytes(directory[layer][expert]);
       if (cost > options.budget_bytes) {
         return Fail(ErrorCode::kNotEnoughMemory,
                     "expert cache: expected a budget of at least {} bytes (layer {}, expert {}), found {}", cost, layer,
@@ -92,7 +92,7 @@ ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory dire
     slot_of_.emplace_back(layer.size(), kNoSlot);
     experts += layer.size();
     for (const ExpertRecord& record : layer) {
-      ++count_by_cost[SlotBuffers::Cost(ExpertLayout::BufferBytes(record))];
+      ++count_by_cost[SlotBytes(record)];
     }
   }
   if (!count_by_cost.empty()) {
@@ -105,6 +105,10 @@ ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory dire
 }
 
 ExpertStore::~ExpertStore() = default;
+
+uint64_t ExpertStore::SlotBytes(const ExpertRecord& record) {
+  return SlotBuffers::Cost(ExpertLayout::BufferBytes(record));
+}
 
 const ExpertRecord& ExpertStore::Record(ExpertKey key) const { return directory_[Index(key.layer)][Index(key.expert)]; }
 

@@ -74,6 +74,9 @@ class ExpertStore {
   ExpertStore& operator=(const ExpertStore&) = delete;
   ~ExpertStore();
 
+  // What one expert takes of the budget.
+  static uint64_t SlotBytes(const ExpertRecord& record);
+
   // Starts a batch: the experts of one layer, ascending and distinct. Abandons a batch that is not finished. Reads for
   // missing experts start at once, as many as free or evictable slots allow; the others start when leases are given back.
   void Begin(LayerId layer, std::span<const ExpertId> experts);

@@ -14,9 +14,9 @@ namespace coli {
 
 // How a model family writes a conversation down.
 struct ChatFormat {
-  bool has_thinking = true;    // false: a family without <think>; nothing is rendered or parsed as reasoning
-  std::string tools_before;    // the text before "<tools>"
-  std::string tools_after;     // the text after "</tools>\n"; may spell tags, which are rendered as control tokens
+  bool has_thinking = true;        // false: a family without <think>; nothing is rendered or parsed as reasoning
+  std::string tools_before = {};   // the text before "<tools>"
+  std::string tools_after = {};    // the text after "</tools>\n"; may spell tags, which are rendered as control tokens
 
   // GLM-5 and later, with wording of our own around the list of tools.
   static ChatFormat Glm5();
@@ -35,15 +35,15 @@ struct ChatFormat {
 
 struct ChatOptions {
   bool enable_thinking = true;
-  std::string reasoning_effort;      // "high" asks for less than the default, the maximum
-  bool clear_thinking = true;        // false: reasoning of turns before the last user message is shown again
+  std::string reasoning_effort = {};   // "high" asks for less than the default, the maximum
+  bool clear_thinking = true;          // false: reasoning of turns before the last user message is shown again
   bool add_generation_prompt = true;
 };
 
 struct ChatRequest {
-  std::vector<Message> messages;
-  std::vector<Tool> tools;
-  ChatOptions options;
+  std::vector<Message> messages = {};
+  std::vector<Tool> tools = {};
+  ChatOptions options = {};
   ChatFormat format = ChatFormat::Glm5();
 };
 

@@ -23,15 +23,15 @@ struct ToolCall {
 
 struct Message {
   Role role = Role::kUser;
-  std::string content;
-  std::string reasoning;               // assistant only: what it thought before `content`
-  std::vector<ToolCall> tool_calls;    // assistant only
-  std::string tool_call_id;            // tool only; may be empty
+  std::string content = {};
+  std::string reasoning = {};               // assistant only: what it thought before `content`
+  std::vector<ToolCall> tool_calls = {};    // assistant only
+  std::string tool_call_id = {};            // tool only; may be empty
 
   // Assistant only, optional: exactly the tokens that the model generated for this turn after the generation prompt
   // (reasoning, content and tool calls, without the stop token). They are used instead of encoding the text again, so
   // that the prefix of the next prompt equals what is in the KV cache.
-  std::vector<TokenId> content_ids;
+  std::vector<TokenId> content_ids = {};
 };
 
 // A function that the model may call.

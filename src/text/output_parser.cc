@@ -37,7 +37,7 @@ bool InCall(Place place) { return place != Place::kReasoning && place != Place::
 std::span<const Tag> TagsAt(Place place, bool tools_offered) {
   static constexpr std::array kReasoning = {Tag::kThinkEnd, Tag::kToolCall};
   static constexpr std::array kContent = {Tag::kToolCall};
-  static constexpr std::array kName = {Tag::kKey, Tag::kToolCallEnd};
+  static constexpr std::array kName = {Tag::kKey, Tag::kValue, Tag::kToolCallEnd};
   static constexpr std::array kBetween = {Tag::kKey, Tag::kValue, Tag::kToolCallEnd, Tag::kToolCall};
   static constexpr std::array kKey = {Tag::kKeyEnd};
   static constexpr std::array kValue = {Tag::kValueEnd};

@@ -90,8 +90,8 @@ TEST_P(TokenizerGolden, GivesTheIdsOfTheReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, TokenizerGolden, testing::Values("base", "merges-strings", "ignore-merges", "nfc"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& variant) {
+                           std::string name = variant.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });

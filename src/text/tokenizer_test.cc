@@ -237,7 +237,8 @@ TEST(Tokenizer, ByteLevelMaySplitByItsOwnPattern) {
   Json json = testing_tokenizer::Make();
   json["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}};
 
-  EXPECT_THAT(Pieces(Make(json), "0000 world"), testing::ElementsAre("000", "0", " world"));
+  // Its words of digits are not cut after three.
+  EXPECT_THAT(Pieces(Make(json), "0000 world"), testing::ElementsAre("00", "00", " world"));
 }
 
 TEST(Tokenizer, OneTokenizerServesManyThreads) {

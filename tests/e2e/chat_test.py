@@ -96,8 +96,10 @@ class TerminalTest(program.ProgramTest):
             session.send(INTERRUPT)
             session.expect("To leave, press Ctrl-D or type :quit")
             session.expect("> ")
-        session.send("half a line" + INTERRUPT)
-        session.expect(r"half a line\^C\n.*> ")
+        session.send("half a line")
+        session.expect("half a line")
+        session.send(INTERRUPT)
+        session.expect(r"\^C\n> ")
         self.leave(session)
 
     def test_help_quit_and_unknown_commands(self):
@@ -208,10 +210,6 @@ class WhatItKnowsTest(program.ProgramTest):
     def test_the_capital_of_france(self):
         done = self.coli("chat", "-q", "--temp", "0", stdin="What is the capital of France?\n")
         self.assertIn("Paris", done.stdout)
-
-    def test_it_remembers_a_name(self):
-        done = self.coli("chat", "-q", "--temp", "0", stdin="My name is Anna.\nWhat is my name?\n")
-        self.assertIn("Anna", done.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":
