@@ -1,5 +1,5 @@
-// How fast text becomes tokens, and that no text is slow: 1 MiB of the worst kinds must stay far below 2 s, and twice
-// the text must take about twice the time.
+// How fast text becomes tokens, and that no text is slow: 1 MiB of the worst kinds must stay far
+// below 2 s, and twice the text must take about twice the time.
 //
 //   text_bench                             the hand-made tokenizer of the tests
 //   text_bench --tokenizer=tokenizer.json  that of a checkpoint
@@ -20,12 +20,16 @@ namespace {
 
 std::string Repeat(std::string_view part, size_t bytes) {
   std::string text;
-  while (text.size() < bytes) text += part;
+  while (text.size() < bytes) {
+    text += part;
+  }
   return text;
 }
 
 const std::vector<std::pair<const char*, const char*>> kTexts = {
-    {"prose", "The smallest hummingbird weighs less than a coin, and it can hover. It's 12345 beats long.\n"},
+    {"prose",
+     "The smallest hummingbird weighs less than a coin, and it can hover. It's 12345 beats "
+     "long.\n"},
     {"one_letter", "a"},
     {"letters", "abcabbcah"},
     {"spaces", " "},
@@ -56,13 +60,18 @@ void Encode(benchmark::State& state, const Tokenizer& tokenizer, std::string_vie
 }
 
 void Decode(benchmark::State& state, const Tokenizer& tokenizer) {
-  const auto ids = tokenizer.Encode(Repeat(kTexts[0].second, 1 << 20), SpecialTokens::kParse).value();
-  for (auto _ : state) benchmark::DoNotOptimize(tokenizer.Decode(ids, false));
+  const auto ids =
+      tokenizer.Encode(Repeat(kTexts[0].second, 1 << 20), SpecialTokens::kParse).value();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(tokenizer.Decode(ids, false));
+  }
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(ids.size()));
 }
 
 void Parse(benchmark::State& state, const std::string& json) {
-  for (auto _ : state) benchmark::DoNotOptimize(Tokenizer::Parse(json, "tokenizer.json"));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(Tokenizer::Parse(json, "tokenizer.json"));
+  }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(json.size()));
 }
 
@@ -71,7 +80,8 @@ int Run(int argc, char** argv) {
   std::string json = testing_tokenizer::Make().dump();
   constexpr std::string_view kFlag = "--tokenizer=";
   if (argc > 1 && std::string_view(argv[1]).starts_with(kFlag)) {
-    std::ifstream file(std::string(std::string_view(argv[1]).substr(kFlag.size())), std::ios::binary);
+    std::ifstream file(std::string(std::string_view(argv[1]).substr(kFlag.size())),
+                       std::ios::binary);
     json.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
   const auto tokenizer = Tokenizer::Parse(json, "tokenizer.json");
@@ -79,17 +89,20 @@ int Run(int argc, char** argv) {
     fmt::print(stderr, "{}\n", tokenizer.error().message);
     return 1;
   }
-  benchmark::RegisterBenchmark("parse", [&](benchmark::State& state) { Parse(state, json); })
-      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("parse", [&](benchmark::State& state) {
+    Parse(state, json);
+  })->Unit(benchmark::kMillisecond);
   for (const auto& [name, part] : kTexts) {
-    benchmark::RegisterBenchmark(fmt::format("encode/{}", name).c_str(),
-                                 [&, text = part](benchmark::State& state) { Encode(state, *tokenizer, text); })
+    benchmark::RegisterBenchmark(
+        fmt::format("encode/{}", name).c_str(),
+        [&, text = part](benchmark::State& state) { Encode(state, *tokenizer, text); })
         ->Arg(1 << 20)
         ->Arg(2 << 20)
         ->Unit(benchmark::kMillisecond);
   }
-  benchmark::RegisterBenchmark("decode/prose", [&](benchmark::State& state) { Decode(state, *tokenizer); })
-      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("decode/prose", [&](benchmark::State& state) {
+    Decode(state, *tokenizer);
+  })->Unit(benchmark::kMillisecond);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

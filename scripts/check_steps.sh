@@ -84,14 +84,6 @@ run_tests() {
   return "$status"
 }
 
-build_fuzz() {
-  if ! command -v clang++-19 >/dev/null; then
-    skipped="no clang-19 on this system"
-    return
-  fi
-  build fuzz
-}
-
 # fuzz SECONDS: shared by all targets, each from its committed corpus. New inputs stay in build/.
 fuzz() {
   if ! command -v clang++-19 >/dev/null; then

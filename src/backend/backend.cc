@@ -10,8 +10,8 @@ namespace {
 // Weight rows handed to a thread at a time: enough for a cache-sized tile, few enough to balance.
 constexpr size_t kRowGrain = 32;
 
-// Upper bound of what any format's kernels need for a prepared row: two bytes or four per column, scales and lane sums
-// per 16-column group, and padding.
+// Upper bound of what any format's kernels need for a prepared row: two bytes or four per column,
+// scales and lane sums per 16-column group, and padding.
 size_t PreparedBound(uint32_t cols) { return size_t{cols} * 8 + 4096; }
 
 }  // namespace
@@ -36,7 +36,8 @@ Backend::Prepared Backend::Prepare(ConstMatrixView x, Format format, size_t slot
   const size_t row_bytes = kernels.prepared_bytes(format, x.cols);
   std::byte* const bytes = scratch_[slot].data();
   COLI_CHECK(row_bytes * x.rows <= scratch_[slot].size());
-  ForRows(x.rows, [&](size_t r) { kernels.prepare(format, x.row(r), x.cols, bytes + r * row_bytes); });
+  ForRows(x.rows,
+          [&](size_t r) { kernels.prepare(format, x.row(r), x.cols, bytes + r * row_bytes); });
   return {format, {bytes, row_bytes, x.rows}};
 }
 
@@ -45,10 +46,12 @@ void Backend::MatMul(ConstMatrixView x, std::span<const Product> products) {
   size_t formats = 0;
   size_t total_rows = 0;
   for (const Product& product : products) {
-    COLI_CHECK(product.w.cols == x.cols && product.y.rows == x.rows && product.y.cols == product.w.rows);
+    COLI_CHECK(product.w.cols == x.cols && product.y.rows == x.rows &&
+               product.y.cols == product.w.rows);
     total_rows += product.w.rows;
     const auto known = std::span(prepared).first(formats);
-    if (std::ranges::none_of(known, [&](const Prepared& p) { return p.format == product.w.format; })) {
+    if (std::ranges::none_of(known,
+                             [&](const Prepared& p) { return p.format == product.w.format; })) {
       prepared[formats] = Prepare(x, product.w.format, formats);
       ++formats;
     }
@@ -57,7 +60,7 @@ void Backend::MatMul(ConstMatrixView x, std::span<const Product> products) {
     return std::ranges::find(prepared, format, &Prepared::format)->rows;
   };
   pool_.ParallelFor(total_rows, kRowGrain, [&](size_t begin, size_t end, size_t) {
-    size_t first = 0;   // of this product among the rows of all
+    size_t first = 0;  // of this product among the rows of all
     for (const Product& product : products) {
       const size_t from = std::max(begin, first);
       const size_t to = std::min(end, first + product.w.rows);
@@ -81,7 +84,8 @@ void Backend::Ffn(const FfnView& w, ConstMatrixView x, MatrixView inner, MatrixV
   const MatrixView up = inner.Rows(x.rows, x.rows).Cols(0, w.gate.rows);
   const std::array<Product, 2> products{Product{w.gate, gate}, Product{w.up, up}};
   MatMul(x, products);
-  ForRows(x.rows, [&](size_t r) { vector().silu_mul(gate.row(r), up.row(r), gate.row(r), gate.cols); });
+  ForRows(x.rows,
+          [&](size_t r) { vector().silu_mul(gate.row(r), up.row(r), gate.row(r), gate.cols); });
   MatMul(gate, w.down, y);
 }
 

@@ -1,6 +1,8 @@
-// Executes coarse blocks of arithmetic on this machine: products of activations with weights, spread over the compute pool.
+// Executes coarse blocks of arithmetic on this machine: products of activations with weights,
+// spread over the compute pool.
 //
-// The results depend on the numerics contract only, never on threads or on how the work was cut. Engine thread only.
+// The results depend on the numerics contract only, never on threads or on how the work was cut.
+// Engine thread only.
 #pragma once
 
 #include <array>
@@ -17,8 +19,8 @@ namespace coli {
 
 // One product of a MatMul: y = w x.
 struct Product {
-  WeightView w;    // [out, in]
-  MatrixView y;    // [rows, out]
+  WeightView w;  // [out, in]
+  MatrixView y;  // [rows, out]
 };
 
 class Backend {
@@ -26,7 +28,8 @@ class Backend {
   // `kernels` and `pool` must outlive the backend.
   Backend(const KernelTable& kernels, ThreadPool& pool) : kernels_(kernels), pool_(pool) {}
 
-  // Makes room for products of up to `rows` rows of `cols` columns; later calls within these bounds allocate nothing.
+  // Makes room for products of up to `rows` rows of `cols` columns; later calls within these bounds
+  // allocate nothing.
   Status Reserve(uint32_t rows, uint32_t cols);
   // Bytes that Reserve takes; for the memory plan.
   static uint64_t ScratchBytes(uint32_t rows, uint32_t cols);
@@ -35,7 +38,8 @@ class Backend {
   void MatMul(ConstMatrixView x, std::span<const Product> products);
   void MatMul(ConstMatrixView x, const WeightView& w, MatrixView y);
 
-  // y = down(silu(gate x) * up x). x: [rows, hidden]; inner: scratch of 2 * rows rows of w.gate.rows columns.
+  // y = down(silu(gate x) * up x). x: [rows, hidden]; inner: scratch of 2 * rows rows of
+  // w.gate.rows columns.
   void Ffn(const FfnView& w, ConstMatrixView x, MatrixView inner, MatrixView y);
 
   // body(row) for every row, in parallel.
@@ -58,7 +62,7 @@ class Backend {
     Format format{FormatId::kF32};
     PreparedRows rows;
   };
-  static constexpr size_t kMaxFormats = 3;   // distinct formats among the products of one call
+  static constexpr size_t kMaxFormats = 3;  // distinct formats among the products of one call
 
   Prepared Prepare(ConstMatrixView x, Format format, size_t slot);
 

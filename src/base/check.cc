@@ -6,7 +6,8 @@
 namespace coli {
 
 void CheckFailed(const char* condition, const char* file, int line) {
-  std::fprintf(stderr, "%s:%d: internal error: %s does not hold; please report this\n", file, line, condition);
+  std::fprintf(stderr, "%s:%d: internal error: %s does not hold; please report this\n", file, line,
+               condition);
   std::abort();
 }
 

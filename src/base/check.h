@@ -1,5 +1,6 @@
-// CHECK is for errors of the programmer only: an invariant of this code is broken and going on would compute nonsense.
-// Nothing that a file, a request, a flag or the environment contains may reach a failing CHECK.
+// CHECK is for errors of the programmer only: an invariant of this code is broken and going on
+// would compute nonsense. Nothing that a file, a request, a flag or the environment contains may
+// reach a failing CHECK.
 #pragma once
 
 namespace coli {
@@ -9,9 +10,9 @@ namespace coli {
 
 }  // namespace coli
 
-#define COLI_CHECK(condition)                                       \
-  do {                                                              \
-    if (!(condition)) [[unlikely]] {                                \
-      ::coli::CheckFailed(#condition, __FILE__, __LINE__);          \
-    }                                                               \
+#define COLI_CHECK(condition)                              \
+  do {                                                     \
+    if (!(condition)) [[unlikely]] {                       \
+      ::coli::CheckFailed(#condition, __FILE__, __LINE__); \
+    }                                                      \
   } while (false)

@@ -43,7 +43,10 @@ inline std::optional<uint64_t> CheckedProduct(std::initializer_list<uint64_t> fa
 // ceil(a / b) for b > 0.
 constexpr uint64_t CeilDiv(uint64_t a, uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-// The smallest multiple of `alignment` (> 0) that is at least `value`; the caller knows that it fits 64 bits.
-constexpr uint64_t AlignUp(uint64_t value, uint64_t alignment) { return CeilDiv(value, alignment) * alignment; }
+// The smallest multiple of `alignment` (> 0) that is at least `value`; the caller knows that it
+// fits 64 bits.
+constexpr uint64_t AlignUp(uint64_t value, uint64_t alignment) {
+  return CeilDiv(value, alignment) * alignment;
+}
 
 }  // namespace coli

@@ -6,8 +6,8 @@
 namespace coli {
 
 enum class TokenId : int32_t {};
-enum class LayerId : int32_t {};    // 0-based; the MTP layers follow the last main layer
-enum class ExpertId : int32_t {};   // 0-based within its layer
+enum class LayerId : int32_t {};   // 0-based; the MTP layers follow the last main layer
+enum class ExpertId : int32_t {};  // 0-based within its layer
 enum class SeqId : int32_t {};
 
 constexpr int32_t Raw(TokenId id) { return static_cast<int32_t>(id); }

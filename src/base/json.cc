@@ -48,30 +48,37 @@ class CountingIterator {
 template <class Value>
 struct OpenContainer {
   Value* value;
-  // Ordered objects only: growing an ordered_map copies its values instead of moving them, and its own emplace looks
-  // through all members, so the members are collected here first.
+  // Ordered objects only: growing an ordered_map copies its values instead of moving them, and its
+  // own emplace looks through all members, so the members are collected here first.
   std::vector<std::pair<std::string, Value>> members;
   std::set<std::string> keys;
 };
 
 // Adds a member; the place of its value, or null when the object has the key already.
 Json* AddMember(OpenContainer<Json>& object, std::string key) {
-  const auto [place, is_new] = object.value->get_ref<Json::object_t&>().emplace(std::move(key), nullptr);
+  const auto [place, is_new] =
+      object.value->get_ref<Json::object_t&>().emplace(std::move(key), nullptr);
   return is_new ? &place->second : nullptr;
 }
 
 OrderedJson* AddMember(OpenContainer<OrderedJson>& object, std::string key) {
-  if (!object.keys.insert(key).second) return nullptr;
+  if (!object.keys.insert(key).second) {
+    return nullptr;
+  }
   return &object.members.emplace_back(std::move(key), nullptr).second;
 }
 
 void CloseContainer(OpenContainer<Json>&) {}
 
 void CloseContainer(OpenContainer<OrderedJson>& container) {
-  if (container.members.empty()) return;
+  if (container.members.empty()) {
+    return;
+  }
   OrderedJson::object_t::Container& object = container.value->get_ref<OrderedJson::object_t&>();
   object.reserve(container.members.size());
-  for (auto& [key, value] : container.members) object.emplace_back(std::move(key), std::move(value));
+  for (auto& [key, value] : container.members) {
+    object.emplace_back(std::move(key), std::move(value));
+  }
 }
 
 // Builds the value from the parser's events and stops at the first one that breaks a limit.
@@ -95,8 +102,12 @@ class Builder {
 
   bool number_float(number_float_t value, const string_t& digits) {
     // The parser turns integers that do not fit 64 bits into floats.
-    if (digits.find_first_of(".eE") == string_t::npos) return Stop("integer does not fit 64 bits");
-    if (!std::isfinite(value)) return Stop("number does not fit a double");
+    if (digits.find_first_of(".eE") == string_t::npos) {
+      return Stop("integer does not fit 64 bits");
+    }
+    if (!std::isfinite(value)) {
+      return Stop("number does not fit a double");
+    }
     return Add(value);
   }
 
@@ -106,9 +117,12 @@ class Builder {
   bool end_array() { return Close(); }
 
   bool key(string_t& name) {
-    if (!Count()) return false;
+    if (!Count()) {
+      return false;
+    }
     member_ = AddMember(open_.back(), name);
-    return member_ != nullptr || Stop(fmt::format("the same key twice in one object: {}", Json(name).dump()));
+    return member_ != nullptr ||
+           Stop(fmt::format("the same key twice in one object: {}", Json(name).dump()));
   }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) {
@@ -136,20 +150,25 @@ class Builder {
   }
 
   bool Count() {
-    if (++count_ <= limits_.max_values) return true;
+    if (++count_ <= limits_.max_values) {
+      return true;
+    }
     return Stop(fmt::format("more than {} values", limits_.max_values));
   }
 
   // Puts `value` where the next value belongs; null after a problem.
   template <class T>
   Value* Place(T&& value) {
-    if (!Count()) return nullptr;
+    if (!Count()) {
+      return nullptr;
+    }
     if (open_.empty()) {
       root_ = Value(std::forward<T>(value));
       return &root_;
     }
     if (Value& parent = *open_.back().value; parent.is_array()) {
-      return &parent.template get_ref<typename Value::array_t&>().emplace_back(std::forward<T>(value));
+      return &parent.template get_ref<typename Value::array_t&>().emplace_back(
+          std::forward<T>(value));
     }
     *member_ = Value(std::forward<T>(value));
     return member_;
@@ -165,7 +184,9 @@ class Builder {
       return Stop(fmt::format("nested deeper than {} levels", limits_.max_depth));
     }
     Value* const place = Place(std::move(container));
-    if (place == nullptr) return false;
+    if (place == nullptr) {
+      return false;
+    }
     open_.push_back({place, {}, {}});
     return true;
   }
@@ -178,8 +199,8 @@ class Builder {
 
   const JsonLimits& limits_;
   Value root_;
-  std::vector<OpenContainer<Value>> open_;   // around the current place, outermost first
-  Value* member_ = nullptr;   // the value of the last key
+  std::vector<OpenContainer<Value>> open_;  // around the current place, outermost first
+  Value* member_ = nullptr;                 // the value of the last key
   size_t count_ = 0;
   std::string problem_;
   std::optional<size_t> error_offset_;
@@ -204,19 +225,24 @@ std::string Excerpt(std::string_view text, size_t offset) {
 template <class Value>
 Result<Value> Parse(std::string_view text, std::string_view source, const JsonLimits& limits) {
   const auto corrupt = [&](size_t offset, std::string_view problem) {
-    return Fail(ErrorCode::kCorrupt, "{}: byte {}: {}, near `{}`", source, offset, problem, Excerpt(text, offset));
+    return Fail(ErrorCode::kCorrupt, "{}: byte {}: {}, near `{}`", source, offset, problem,
+                Excerpt(text, offset));
   };
   if (text.size() > limits.max_bytes) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected at most {} bytes of JSON, found {}", source, limits.max_bytes,
-                text.size());
+    return Fail(ErrorCode::kCorrupt, "{}: expected at most {} bytes of JSON, found {}", source,
+                limits.max_bytes, text.size());
   }
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     return Fail(ErrorCode::kCorrupt, "{}: expected JSON, found {}", source,
                 text.empty() ? "nothing (0 bytes)" : "white space only");
   }
   // The parser would skip a byte-order mark and take a zero byte for the end.
-  if (text.starts_with("\xEF\xBB\xBF")) return corrupt(0, "a byte-order mark, which JSON must not have");
-  if (const size_t zero = text.find('\0'); zero != std::string_view::npos) return corrupt(zero, "a zero byte");
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    return corrupt(0, "a byte-order mark, which JSON must not have");
+  }
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    return corrupt(zero, "a zero byte");
+  }
 
   size_t count = 0;
   Builder<Value> builder(limits);
@@ -224,7 +250,8 @@ Result<Value> Parse(std::string_view text, std::string_view source, const JsonLi
   const CountingIterator end(text.data() + text.size(), &count);
   if (!Value::sax_parse(begin, end, &builder)) {
     const size_t last_read = count == 0 ? 0 : count - 1;
-    return corrupt(std::min(builder.error_offset().value_or(last_read), text.size()), builder.problem());
+    return corrupt(std::min(builder.error_offset().value_or(last_read), text.size()),
+                   builder.problem());
   }
   return std::move(builder.value());
 }
@@ -235,7 +262,8 @@ Result<Json> ParseJson(std::string_view text, std::string_view source, const Jso
   return Parse<Json>(text, source, limits);
 }
 
-Result<OrderedJson> ParseOrderedJson(std::string_view text, std::string_view source, const JsonLimits& limits) {
+Result<OrderedJson> ParseOrderedJson(std::string_view text, std::string_view source,
+                                     const JsonLimits& limits) {
   return Parse<OrderedJson>(text, source, limits);
 }
 

@@ -10,18 +10,21 @@
 namespace coli {
 
 using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;   // keeps the order of keys; linear look-up, for small objects only
+using OrderedJson =
+    nlohmann::ordered_json;  // keeps the order of keys; linear look-up, for small objects only
 
 struct JsonLimits {
   size_t max_bytes = size_t{64} << 20;
   size_t max_depth = 64;
-  size_t max_values = size_t{16} << 20;       // values, keys included
+  size_t max_values = size_t{16} << 20;  // values, keys included
 };
 
-// Parses the whole of `text`. `source` names the file or request in errors: "<source>: byte N: ...".
-// Errors: kCorrupt for anything that is not exactly one JSON value in valid UTF-8 within the limits, numbers out of range,
-// or an object with the same key twice.
-Result<Json> ParseJson(std::string_view text, std::string_view source, const JsonLimits& limits = {});
-Result<OrderedJson> ParseOrderedJson(std::string_view text, std::string_view source, const JsonLimits& limits = {});
+// Parses the whole of `text`. `source` names the file or request in errors: "<source>: byte N:
+// ...". Errors: kCorrupt for anything that is not exactly one JSON value in valid UTF-8 within the
+// limits, numbers out of range, or an object with the same key twice.
+Result<Json> ParseJson(std::string_view text, std::string_view source,
+                       const JsonLimits& limits = {});
+Result<OrderedJson> ParseOrderedJson(std::string_view text, std::string_view source,
+                                     const JsonLimits& limits = {});
 
 }  // namespace coli

@@ -14,7 +14,9 @@ using ::testing::HasSubstr;
 std::string ErrorOf(std::string_view text, const JsonLimits& limits = {}) {
   const Result<Json> json = ParseJson(text, "f.json", limits);
   const Result<OrderedJson> ordered = ParseOrderedJson(text, "f.json", limits);
-  if (json || ordered) return "accepted";
+  if (json || ordered) {
+    return "accepted";
+  }
   EXPECT_EQ(json.error().code, ErrorCode::kCorrupt);
   EXPECT_EQ(json.error().message, ordered.error().message);
   return json.error().message;
@@ -22,7 +24,9 @@ std::string ErrorOf(std::string_view text, const JsonLimits& limits = {}) {
 
 std::string Repeat(std::string_view part, size_t times) {
   std::string text;
-  for (size_t i = 0; i < times; ++i) text += part;
+  for (size_t i = 0; i < times; ++i) {
+    text += part;
+  }
   return text;
 }
 
@@ -54,14 +58,17 @@ TEST(Json, NestingIsAllowedUpToTheLimitAndNoFurther) {
   const JsonLimits limits{.max_depth = 8};
 
   EXPECT_TRUE(ParseJson(Repeat("[", 8) + Repeat("]", 8), "f.json", limits));
-  EXPECT_THAT(ErrorOf(Repeat("[", 9) + Repeat("]", 9), limits), HasSubstr("f.json: byte 8: nested deeper than 8"));
+  EXPECT_THAT(ErrorOf(Repeat("[", 9) + Repeat("]", 9), limits),
+              HasSubstr("f.json: byte 8: nested deeper than 8"));
   EXPECT_THAT(ErrorOf(Repeat("[", 1000000)), HasSubstr("byte 64: nested deeper than 64"));
   EXPECT_THAT(ErrorOf(Repeat("{\"a\":", 1000000)), HasSubstr("nested deeper than 64"));
 }
 
 TEST(Json, DuplicateKeysAreRefusedAtEveryLevel) {
-  EXPECT_THAT(ErrorOf(R"({"a":1,"a":2})"), HasSubstr("byte 9: the same key twice in one object: \"a\""));
-  EXPECT_THAT(ErrorOf(R"([{"x":{"b":1,"c":[],"b":1}}])"), HasSubstr("the same key twice in one object: \"b\""));
+  EXPECT_THAT(ErrorOf(R"({"a":1,"a":2})"),
+              HasSubstr("byte 9: the same key twice in one object: \"a\""));
+  EXPECT_THAT(ErrorOf(R"([{"x":{"b":1,"c":[],"b":1}}])"),
+              HasSubstr("the same key twice in one object: \"b\""));
   EXPECT_THAT(ErrorOf(R"({"a":1,"\u0061":2})"), HasSubstr("the same key twice"));
   EXPECT_TRUE(ParseOrderedJson(R"([{"a":1},{"a":{"a":2}}])", "f.json"));
 }
@@ -81,7 +88,8 @@ TEST(Json, WhatIsNotExactlyOneValueIsRefusedNamingTheByte) {
 }
 
 TEST(Json, NumbersOutOfRangeAreRefused) {
-  for (const char* text : {"NaN", "Infinity", "-Infinity", "nan", "+1", "01", ".5", "1.", "0x10", "1e", "--1"}) {
+  for (const char* text :
+       {"NaN", "Infinity", "-Infinity", "nan", "+1", "01", ".5", "1.", "0x10", "1e", "--1"}) {
     EXPECT_THAT(ErrorOf(text), HasSubstr("f.json: byte ")) << text;
   }
   EXPECT_THAT(ErrorOf("[1e400]"), HasSubstr("number overflow"));
@@ -108,11 +116,14 @@ TEST(Json, MessagesAreShortAndPrintableWhateverTheBytes) {
   const std::string message = ErrorOf("[\"" + Repeat("\xC3\xA9\x01", 100000));
 
   EXPECT_LT(message.size(), 300u);
-  for (const char c : message) EXPECT_TRUE(c >= ' ' && c <= '~') << message;
+  for (const char c : message) {
+    EXPECT_TRUE(c >= ' ' && c <= '~') << message;
+  }
 }
 
 TEST(Json, SizeAndCountHaveLimits) {
-  EXPECT_THAT(ErrorOf("[1,2,3]", {.max_bytes = 6}), HasSubstr("expected at most 6 bytes of JSON, found 7"));
+  EXPECT_THAT(ErrorOf("[1,2,3]", {.max_bytes = 6}),
+              HasSubstr("expected at most 6 bytes of JSON, found 7"));
   EXPECT_TRUE(ParseJson(R"({"a":1})", "f.json", {.max_values = 3}));
   EXPECT_THAT(ErrorOf(R"({"a":1})", {.max_values = 2}), HasSubstr("more than 2 values"));
   EXPECT_THAT(ErrorOf("[1,2,3]", {.max_values = 3}), HasSubstr("more than 3 values"));
@@ -121,7 +132,9 @@ TEST(Json, SizeAndCountHaveLimits) {
 // Would take minutes if the check for duplicates looked through all members.
 TEST(Json, LargeObjectsTakeLinearTime) {
   std::string text = "{";
-  for (int i = 0; i < 150000; ++i) text += fmt::format("{}\"key {}\":{}", i == 0 ? "" : ",", i, i);
+  for (int i = 0; i < 150000; ++i) {
+    text += fmt::format("{}\"key {}\":{}", i == 0 ? "" : ",", i, i);
+  }
   text += "}";
 
   const Result<OrderedJson> ordered = ParseOrderedJson(text, "f.json");

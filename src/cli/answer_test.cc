@@ -125,9 +125,9 @@ TEST(StatsPieces, SayWhatHappened) {
   outcome.stats.bytes_read = 1 << 20;
 
   EXPECT_EQ(JoinWithin(StatsPieces(outcome, 85 << 20), 1000),
-            "11 tokens, 5.00 tok/s, first after 0.21 s, prompt 24 (18 reused), experts 93 % from "
-            "RAM, 1.00 MiB read, "
-            "85.0 MiB in use, stopped: --max-tokens reached");
+            "11 tokens, 5.00 tok/s, first after 0.21 s, prompt 24 (18 reused), "
+            "experts 93 % from RAM, 1.00 MiB read, 85.0 MiB in use, "
+            "stopped: --max-tokens reached");
 }
 
 TEST(SignalWatch, KeepsTerminationAndForgetsInterruptsOnceTaken) {

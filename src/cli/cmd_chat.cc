@@ -147,7 +147,6 @@ class Chat {
 
   // Shows an answer, or what is left of it. False when not a single token of the answer came.
   bool Receive(std::vector<TokenId> prompt) {
-    signals_.TakeInterrupt();  // what came before belongs to something else
     StreamView view(Targets());
     AnswerRequest request{model_.Request(context_.options, std::move(prompt)), &*reader_, &view,
                           &signals_};

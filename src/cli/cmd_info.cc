@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/human.h"
-#include "cli/model_facts.h"
 #include "cli/settings.h"
+#include "engine/model_facts.h"
 
 namespace coli {
 namespace {

@@ -26,16 +26,14 @@ constexpr auto kVerbs = std::to_array<VerbSpec>({
     {"run", kRunVerb, Command::kRun, "PROMPT", "What to answer; - reads standard input.", false,
      "answer one prompt",
      "Answer one prompt. Standard output is the answer and nothing else. Without PROMPT, or with "
-     "-, the prompt is "
-     "read from standard input."},
+     "-, the prompt is read from standard input."},
     {"info", kInfoVerb, Command::kInfo, "DIR", "Directory of a model; goes before --model.", false,
      "show model, machine and memory plan",
      "Show what a model is, what this machine has and how memory would be used. Reads no weights."},
     {"validate", kValidateVerb, Command::kValidate, "DIR", "Directory of the fixture.", true,
      "compare the engine with a reference",
      "Replay a fixture: a model directory with reference.json and reference.safetensors. Exit "
-     "status 0 only when "
-     "everything agrees."},
+     "status 0 only when everything agrees."},
     {"config", kConfigVerb, Command::kConfigExplain, "explain", "The only thing there is.", true,
      "show every option and where it comes from",
      "`coli config explain` shows the value of each option and where it came from."},

@@ -29,7 +29,7 @@ class EngineThread final : public Engine {
 
   ~EngineThread() override {
     thread_.request_stop();
-    CancelStreams();   // so that a step in progress ends within a layer
+    CancelStreams();  // so that a step in progress ends within a layer
     changed_.notify_one();
     thread_.join();
   }
@@ -60,14 +60,15 @@ class EngineThread final : public Engine {
     }
     for (const TokenId token : request.prompt) {
       if (Raw(token) < 0 || static_cast<uint32_t>(Raw(token)) >= config().vocab_size) {
-        return Fail(ErrorCode::kInvalidArgument, "token {} of the prompt is outside the model's vocabulary of {}",
-                    Raw(token), config().vocab_size);
+        return Fail(ErrorCode::kInvalidArgument,
+                    "token {} of the prompt is outside the model's vocabulary of {}", Raw(token),
+                    config().vocab_size);
       }
     }
     if (request.prompt.size() >= info_.context) {
       return Fail(ErrorCode::kContextLength,
-                  "the prompt has {} tokens and the context is {} positions: no room for an answer", request.prompt.size(),
-                  info_.context);
+                  "the prompt has {} tokens and the context is {} positions: no room for an answer",
+                  request.prompt.size(), info_.context);
     }
     return Ok();
   }
@@ -111,17 +112,18 @@ class EngineThread final : public Engine {
   const std::unique_ptr<LoadedModel> model_;
   const uint32_t prefill_rows_;
   EngineInfo info_;
-  std::mutex mutex_;                                  // guards submitted_ and streams_
+  std::mutex mutex_;  // guards submitted_ and streams_
   std::condition_variable_any changed_;
-  std::deque<std::unique_ptr<Sequence>> submitted_;   // the request queue
-  std::vector<std::weak_ptr<TokenStream>> streams_;   // of all requests that may still run
-  bool stalled_ = false;                              // engine thread: the last step had nothing to compute
+  std::deque<std::unique_ptr<Sequence>> submitted_;  // the request queue
+  std::vector<std::weak_ptr<TokenStream>> streams_;  // of all requests that may still run
+  bool stalled_ = false;  // engine thread: the last step had nothing to compute
   std::jthread thread_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options, const Progress& progress) {
+Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options,
+                                               const Progress& progress) {
   COLI_ASSIGN_OR_RETURN(std::unique_ptr<LoadedModel> model, LoadedModel::Load(options, progress));
   return std::make_unique<EngineThread>(std::move(model), options);
 }

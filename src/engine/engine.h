@@ -1,6 +1,8 @@
-// The engine: one thread that owns model, caches, sequences and scheduler; clients submit prompts and read token streams.
+// The engine: one thread that owns model, caches, sequences and scheduler; clients submit prompts
+// and read token streams.
 //
-// Text and JSON stop outside: an engine sees token ids only. Several engines in one process are independent.
+// Text and JSON stop outside: an engine sees token ids only. Several engines in one process are
+// independent.
 #pragma once
 
 #include <cstdint>
@@ -24,34 +26,38 @@ class Session;
 using SessionHandle = std::shared_ptr<Session>;
 
 struct GenerationRequest {
-  std::vector<TokenId> prompt;          // the whole prompt, earlier turns included; not empty
+  std::vector<TokenId> prompt;  // the whole prompt, earlier turns included; not empty
   SamplingOptions sampling;
-  uint32_t max_tokens = 0;              // 0: until the context is full
-  std::vector<TokenId> stop_tokens;     // in addition to the model's end-of-sequence ids; never part of the output
-  SessionHandle session;                // optional: rows for the common prefix with what it holds are not computed again
+  uint32_t max_tokens = 0;  // 0: until the context is full
+  std::vector<TokenId>
+      stop_tokens;  // in addition to the model's end-of-sequence ids; never part of the output
+  SessionHandle
+      session;  // optional: rows for the common prefix with what it holds are not computed again
 };
 
 // What was built, for `coli info` and logs.
 struct EngineInfo {
-  std::string isa;             // "avx2"
+  std::string isa;  // "avx2"
   uint32_t threads = 0;
-  std::string io;              // "threads"
-  uint32_t context = 0;        // positions per sequence
+  std::string io;        // "threads"
+  uint32_t context = 0;  // positions per sequence
   size_t expert_slots = 0;
   MemoryPlan plan;
 };
 
 class Engine {
  public:
-  // Loads the always-used weights and starts the engine thread. `progress`, if given, is called with bytes loaded and bytes
-  // to load. Errors: every fault of the model directory, options out of range, a budget that is too small.
+  // Loads the always-used weights and starts the engine thread. `progress`, if given, is called
+  // with bytes loaded and bytes to load. Errors: every fault of the model directory, options out of
+  // range, a budget that is too small.
   using Progress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
-  static Result<std::unique_ptr<Engine>> Create(const EngineOptions& options, const Progress& progress = {});
-  virtual ~Engine() = default;   // cancels what runs, drains, joins
+  static Result<std::unique_ptr<Engine>> Create(const EngineOptions& options,
+                                                const Progress& progress = {});
+  virtual ~Engine() = default;  // cancels what runs, drains, joins
 
-  // Queues a request. Refused at once: an empty prompt, ids outside the vocabulary, bad sampling options
-  // (kInvalidArgument), a prompt that leaves no room for one token (kContextLength, with both counts).
-  // Thread-safe.
+  // Queues a request. Refused at once: an empty prompt, ids outside the vocabulary, bad sampling
+  // options (kInvalidArgument), a prompt that leaves no room for one token (kContextLength, with
+  // both counts). Thread-safe.
   virtual Result<std::shared_ptr<TokenStream>> Submit(GenerationRequest request) = 0;
   virtual SessionHandle OpenSession() = 0;
 

@@ -112,7 +112,8 @@ TEST(Engine, ASessionComputesTheCommonPrefixOnce) {
   const Answer cold = Ask(*engine, Request(conversation, 8));
 
   EXPECT_EQ(one.stats.reused_tokens, 0U);
-  EXPECT_EQ(two.stats.reused_tokens, 12U + 8U - 1U);   // the row of the last generated token was never needed
+  EXPECT_EQ(two.stats.reused_tokens,
+            12U + 8U - 1U);  // the row of the last generated token was never needed
   EXPECT_EQ(two.tokens, cold.tokens);
 }
 
@@ -150,7 +151,7 @@ TEST(Engine, MoreSessionsThanCachesStillAnswerRight) {
 }
 
 TEST(Engine, StopsAtMaxTokensAndAtTheEndOfTheContext) {
-  const auto engine = Make(GoldenOptions("t0"));   // 64 positions
+  const auto engine = Make(GoldenOptions("t0"));  // 64 positions
 
   EXPECT_EQ(Ask(*engine, Request(Tokens(5), 3)).reason, FinishReason::kLength);
   const Answer full = Ask(*engine, Request(Tokens(5), 64));
@@ -169,13 +170,16 @@ TEST(Engine, AStopTokenEndsTheAnswerAndIsNotPartOfIt) {
   const Answer stopped = Ask(*engine, request);
 
   EXPECT_EQ(stopped.reason, FinishReason::kStop);
-  EXPECT_EQ(stopped.tokens, std::vector<TokenId>(free.tokens.begin(), free.tokens.begin() + first_use));
+  EXPECT_EQ(stopped.tokens,
+            std::vector<TokenId>(free.tokens.begin(), free.tokens.begin() + first_use));
 }
 
 TEST(Engine, RefusesWhatItCannotAnswer) {
   const auto engine = Make(GoldenOptions("t0"));
 
-  const auto code = [&](GenerationRequest request) { return engine->Submit(std::move(request)).error().code; };
+  const auto code = [&](GenerationRequest request) {
+    return engine->Submit(std::move(request)).error().code;
+  };
   EXPECT_EQ(code(Request({}, 1)), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code(Request({TokenId{-1}}, 1)), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code(Request({TokenId{1 << 30}}, 1)), ErrorCode::kInvalidArgument);

@@ -17,7 +17,8 @@ constexpr uint64_t kMaxJsonBytes = uint64_t{64} << 20;
 constexpr int64_t kMaxPosition = int64_t{1} << 30;
 
 Result<FixtureCase> ReadCase(const Json& json, const std::string& source, size_t index) {
-  COLI_ASSIGN_OR_RETURN(const Fields fields, Fields::Of(json, source, fmt::format("cases[{}].", index)));
+  COLI_ASSIGN_OR_RETURN(const Fields fields,
+                        Fields::Of(json, source, fmt::format("cases[{}].", index)));
   FixtureCase c;
   COLI_ASSIGN_OR_RETURN(c.name, fields.String("name"));
   COLI_ASSIGN_OR_RETURN(const auto ids, fields.MaybeInts("ids", {0, kMaxPosition}));
@@ -35,7 +36,8 @@ Result<FixtureCase> ReadCase(const Json& json, const std::string& source, size_t
   c.first_position = static_cast<uint32_t>(first);
   COLI_ASSIGN_OR_RETURN(c.logits, fields.String("logits"));
   COLI_ASSIGN_OR_RETURN(c.mtp_logits, fields.MaybeString("mtp_logits"));
-  COLI_ASSIGN_OR_RETURN(const auto inconclusive, fields.MaybeInts("inconclusive_positions", {0, length - 1}));
+  COLI_ASSIGN_OR_RETURN(const auto inconclusive,
+                        fields.MaybeInts("inconclusive_positions", {0, length - 1}));
   if (inconclusive && !inconclusive->empty()) {
     c.first_inconclusive = static_cast<uint32_t>(*std::ranges::min_element(*inconclusive));
   }
@@ -65,7 +67,8 @@ Result<Fixture> Fixture::Open(const std::filesystem::path& directory) {
   if (options) {
     for (const auto& [name, value] : json["engine_options"].items()) {
       if (name != "latent_norm_eps") {
-        return Fail(ErrorCode::kUnsupported, "{}: engine_options.{}: unknown option; known: latent_norm_eps", source, name);
+        return Fail(ErrorCode::kUnsupported,
+                    "{}: engine_options.{}: unknown option; known: latent_norm_eps", source, name);
       }
     }
     COLI_ASSIGN_OR_RETURN(const auto eps, options->MaybeFloat("latent_norm_eps", {1e-12, 1}));
@@ -96,11 +99,12 @@ Result<ReferenceMatrix> Fixture::Read(const std::string& name, uint32_t rows, ui
   const StoredTensor& tensor = found->second;
   const std::vector<uint64_t> shape{rows, cols};
   if (tensor.dtype != DType::kF32 || tensor.shape != shape) {
-    return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected F32 {}, found {} {}", path, name, ShapeText(shape),
-                Name(tensor.dtype), ShapeText(tensor.shape));
+    return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected F32 {}, found {} {}", path, name,
+                ShapeText(shape), Name(tensor.dtype), ShapeText(tensor.shape));
   }
   ReferenceMatrix matrix{rows, cols, std::vector<float>(size_t{rows} * cols)};
-  COLI_RETURN_IF_ERROR(tensor.file->ReadExact(tensor.offset, std::as_writable_bytes(std::span(matrix.values))));
+  COLI_RETURN_IF_ERROR(
+      tensor.file->ReadExact(tensor.offset, std::as_writable_bytes(std::span(matrix.values))));
   if (!std::ranges::all_of(matrix.values, [](float v) { return std::isfinite(v); })) {
     return Fail(ErrorCode::kCorrupt, "{}: tensor {}: a value is not finite", path, name);
   }

@@ -1,4 +1,5 @@
-// A reference fixture: token sequences and the logits that a reference implementation computed for them (docs/validate.md).
+// A reference fixture: token sequences and the logits that a reference implementation computed for
+// them (docs/validate.md).
 #pragma once
 
 #include <algorithm>
@@ -26,22 +27,24 @@ struct ReferenceMatrix {
 
 struct FixtureCase {
   std::string name;
-  std::vector<TokenId> ids;              // prompt and continuation
-  uint32_t prompt_length = 0;            // at least 1
-  bool greedy = false;                   // ids after the prompt are the reference's greedy continuation
-  uint32_t first_position = 0;           // rope position of the first token
-  std::string logits;                    // tensor names
+  std::vector<TokenId> ids;     // prompt and continuation
+  uint32_t prompt_length = 0;   // at least 1
+  bool greedy = false;          // ids after the prompt are the reference's greedy continuation
+  uint32_t first_position = 0;  // rope position of the first token
+  std::string logits;           // tensor names
   std::optional<std::string> mtp_logits;
-  std::optional<uint32_t> first_inconclusive;   // this row and later ones are not judged
+  std::optional<uint32_t> first_inconclusive;  // this row and later ones are not judged
 
   // Rows that are judged, of `rows` rows.
-  uint32_t judged(uint32_t rows) const { return first_inconclusive ? std::min(*first_inconclusive, rows) : rows; }
+  uint32_t judged(uint32_t rows) const {
+    return first_inconclusive ? std::min(*first_inconclusive, rows) : rows;
+  }
 };
 
 class Fixture {
  public:
-  // Reads DIR/reference.json and the header of DIR/reference.safetensors. `vocab_size` bounds the ids and is checked later,
-  // against each matrix. Errors name file, field and value.
+  // Reads DIR/reference.json and the header of DIR/reference.safetensors. `vocab_size` bounds the
+  // ids and is checked later, against each matrix. Errors name file, field and value.
   static Result<Fixture> Open(const std::filesystem::path& directory);
 
   const std::vector<FixtureCase>& cases() const { return cases_; }

@@ -14,12 +14,15 @@ constexpr uint32_t kMaxIoThreads = 256;
 
 Status CheckRange(const char* name, uint32_t value, uint32_t low, uint32_t high) {
   if (value < low || value > high) {
-    return Fail(ErrorCode::kInvalidArgument, "{}: expected {} to {}, found {}", name, low, high, value);
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected {} to {}, found {}", name, low, high,
+                value);
   }
   return Ok();
 }
 
-size_t ResolveThreads(const EngineOptions& options) { return options.threads != 0 ? options.threads : PhysicalCores(); }
+size_t ResolveThreads(const EngineOptions& options) {
+  return options.threads != 0 ? options.threads : PhysicalCores();
+}
 
 }  // namespace
 
@@ -28,10 +31,12 @@ Status CheckEngineOptions(const EngineOptions& options) {
   COLI_RETURN_IF_ERROR(CheckRange("prefill-chunk", options.prefill_chunk, 1, kMaxChunk));
   COLI_RETURN_IF_ERROR(CheckRange("sequences", options.max_sequences, 1, kMaxSequences));
   COLI_RETURN_IF_ERROR(CheckRange("io-threads", options.io_threads, 1, kMaxIoThreads));
-  return options.cache_experts ? CheckRange("cache-experts", *options.cache_experts, 1, UINT32_MAX) : Ok();
+  return options.cache_experts ? CheckRange("cache-experts", *options.cache_experts, 1, UINT32_MAX)
+                               : Ok();
 }
 
-Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& config, const WeightCatalog& catalog) {
+Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& config,
+                             const WeightCatalog& catalog) {
   PlanInputs inputs;
   inputs.dense_bytes = catalog.dense_bytes;
   inputs.expert_bytes = catalog.expert_bytes;
@@ -42,31 +47,38 @@ Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& co
   return PlanMemory(config, inputs, options);
 }
 
-Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const EngineOptions& options, const Progress& progress,
+Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const EngineOptions& options,
+                                                       const Progress& progress,
                                                        const IoFactory& io) {
   COLI_RETURN_IF_ERROR(CheckEngineOptions(options));
-  COLI_ASSIGN_OR_RETURN(ModelConfig config,
-                        LoadModelConfig(options.model_dir, ModelOverrides{options.latent_norm_eps}));
+  COLI_ASSIGN_OR_RETURN(
+      ModelConfig config,
+      LoadModelConfig(options.model_dir, ModelOverrides{options.latent_norm_eps}));
   COLI_ASSIGN_OR_RETURN(Container container, Container::Open(options.model_dir));
   std::unique_ptr<LoadedModel> model(new LoadedModel(std::move(config), std::move(container)));
   COLI_RETURN_IF_ERROR(model->Build(options, progress, io));
   return model;
 }
 
-Status LoadedModel::Build(const EngineOptions& options, const Progress& progress, const IoFactory& io) {
+Status LoadedModel::Build(const EngineOptions& options, const Progress& progress,
+                          const IoFactory& io) {
   COLI_ASSIGN_OR_RETURN(kernels_, SelectKernels(options.isa));
-  COLI_ASSIGN_OR_RETURN(WeightCatalog catalog, LocateWeights(config_, container_, options.load_mtp));
+  COLI_ASSIGN_OR_RETURN(WeightCatalog catalog,
+                        LocateWeights(config_, container_, options.load_mtp));
   COLI_ASSIGN_OR_RETURN(plan_, PlanModel(options, config_, catalog));
-  COLI_ASSIGN_OR_RETURN(weights_, LoadWeights(config_, container_, options.load_mtp, progress));
+  COLI_ASSIGN_OR_RETURN(
+      weights_, LoadWeights(config_, container_, catalog.dense_bytes, options.load_mtp, progress));
   pool_ = std::make_unique<ThreadPool>(ResolveThreads(options));
   backend_ = std::make_unique<Backend>(*kernels_, *pool_);
   ExpertStoreOptions store;
   store.budget_bytes = plan_.expert_cache_bytes;
   store.max_experts = options.cache_experts;
   COLI_ASSIGN_OR_RETURN(experts_, ExpertStore::Create(store, std::move(catalog.experts),
-                                                      io ? io() : MakeIoThreads(options.io_threads), MakeLruPolicy()));
-  COLI_ASSIGN_OR_RETURN(forward_, Forward::Create(config_, weights_, StepLimits(options, plan_.context), *backend_,
-                                                  *experts_));
+                                                      io ? io() : MakeIoThreads(options.io_threads),
+                                                      MakeLruPolicy()));
+  COLI_ASSIGN_OR_RETURN(
+      forward_,
+      Forward::Create(config_, weights_, StepLimits(options, plan_.context), *backend_, *experts_));
   return Ok();
 }
 

@@ -1,4 +1,5 @@
-// A model ready to compute: its parts, built in dependency order from options. Engine thread only once built.
+// A model ready to compute: its parts, built in dependency order from options. Engine thread only
+// once built.
 #pragma once
 
 #include <functional>
@@ -19,11 +20,13 @@ namespace coli {
 class LoadedModel {
  public:
   using Progress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
-  // Makes the engine that reads experts; tests put a faulty one in its place. Empty: reader threads.
+  // Makes the engine that reads experts; tests put a faulty one in its place. Empty: reader
+  // threads.
   using IoFactory = std::function<std::unique_ptr<IoEngine>()>;
 
   // Errors: every fault of the model directory, options out of range, a budget that is too small.
-  static Result<std::unique_ptr<LoadedModel>> Load(const EngineOptions& options, const Progress& progress = {},
+  static Result<std::unique_ptr<LoadedModel>> Load(const EngineOptions& options,
+                                                   const Progress& progress = {},
                                                    const IoFactory& io = {});
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
@@ -38,7 +41,8 @@ class LoadedModel {
   Forward& forward() { return *forward_; }
 
  private:
-  LoadedModel(ModelConfig config, Container container) : config_(std::move(config)), container_(std::move(container)) {}
+  LoadedModel(ModelConfig config, Container container)
+      : config_(std::move(config)), container_(std::move(container)) {}
   Status Build(const EngineOptions& options, const Progress& progress, const IoFactory& io);
 
   ModelConfig config_;
@@ -56,6 +60,7 @@ class LoadedModel {
 Status CheckEngineOptions(const EngineOptions& options);
 
 // Facts and plan of a model directory without loading it.
-Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& config, const WeightCatalog& catalog);
+Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& config,
+                             const WeightCatalog& catalog);
 
 }  // namespace coli

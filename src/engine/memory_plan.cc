@@ -15,7 +15,9 @@ constexpr uint32_t kDefaultContext = 4096;
 // What stays untouched for the rest of the machine when the user did not name a budget.
 uint64_t Reserve(uint64_t available) { return std::max(512 * kMiB, available / 10); }
 
-std::string Megabytes(uint64_t bytes) { return fmt::format("{:.0f} MB", static_cast<double>(bytes) / 1e6); }
+std::string Megabytes(uint64_t bytes) {
+  return fmt::format("{:.0f} MB", static_cast<double>(bytes) / 1e6);
+}
 
 }  // namespace
 
@@ -30,41 +32,51 @@ ForwardOptions StepLimits(const EngineOptions& options, uint32_t context) {
 
 Result<uint32_t> ResolveContext(const ModelConfig& config, const EngineOptions& options) {
   if (options.context > config.max_positions) {
-    return Fail(ErrorCode::kInvalidArgument, "context: {} positions asked for, the model allows at most {}",
-                options.context, config.max_positions);
+    return Fail(ErrorCode::kInvalidArgument,
+                "context: {} positions asked for, the model allows at most {}", options.context,
+                config.max_positions);
   }
   return options.context != 0 ? options.context : std::min(kDefaultContext, config.max_positions);
 }
 
-Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& inputs, const EngineOptions& options) {
+Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& inputs,
+                              const EngineOptions& options) {
   MemoryPlan plan;
   COLI_ASSIGN_OR_RETURN(plan.context, ResolveContext(config, options));
   const uint64_t reserve = Reserve(inputs.available_bytes);
-  plan.budget_bytes = options.ram_bytes != 0 ? options.ram_bytes
-                                             : inputs.available_bytes - std::min(reserve, inputs.available_bytes);
+  plan.budget_bytes = options.ram_bytes != 0
+                          ? options.ram_bytes
+                          : inputs.available_bytes - std::min(reserve, inputs.available_bytes);
   plan.program_bytes = kProgramBytes;
   plan.dense_bytes = inputs.dense_bytes;
   plan.kv_bytes_per_sequence = KvCache::Bytes(config, plan.context, options.load_mtp);
-  plan.scratch_bytes = Forward::ScratchBytes(config, StepLimits(options, plan.context), inputs.threads);
+  plan.scratch_bytes =
+      Forward::ScratchBytes(config, StepLimits(options, plan.context), inputs.threads);
   plan.sequences = 1;
-  plan.expert_cache_bytes = inputs.largest_expert_bytes;   // the least that works: one slot
+  plan.expert_cache_bytes = inputs.largest_expert_bytes;  // the least that works: one slot
   if (plan.total() > plan.budget_bytes) {
-    return Fail(ErrorCode::kNotEnoughMemory,
-                "the model needs at least {} of memory ({} weights, {} KV cache for {} positions, {} activations, {} for one "
-                "expert, {} program); the budget is {}: raise --ram, or lower --ctx or --prefill-chunk",
-                Megabytes(plan.total()), Megabytes(plan.dense_bytes), Megabytes(plan.kv_bytes_per_sequence), plan.context,
-                Megabytes(plan.scratch_bytes), Megabytes(plan.expert_cache_bytes), Megabytes(plan.program_bytes),
-                Megabytes(plan.budget_bytes));
+    return Fail(
+        ErrorCode::kNotEnoughMemory,
+        "the model needs at least {} of memory ({} weights, {} KV cache for {} positions, {} "
+        "activations, {} for one "
+        "expert, {} program); the budget is {}: raise --ram, or lower --ctx or --prefill-chunk",
+        Megabytes(plan.total()), Megabytes(plan.dense_bytes), Megabytes(plan.kv_bytes_per_sequence),
+        plan.context, Megabytes(plan.scratch_bytes), Megabytes(plan.expert_cache_bytes),
+        Megabytes(plan.program_bytes), Megabytes(plan.budget_bytes));
   }
   uint64_t left = plan.budget_bytes - plan.total();
-  // More sequences only from what a token's experts do not need: a cache below that reads everything again every token.
-  const uint64_t token_experts = std::min(inputs.expert_bytes, inputs.largest_expert_bytes * config.router.experts_per_token *
-                                                                   config.num_layers());
-  while (plan.sequences < options.max_sequences && left >= plan.kv_bytes_per_sequence + token_experts) {
+  // More sequences only from what a token's experts do not need: a cache below that reads
+  // everything again every token.
+  const uint64_t token_experts =
+      std::min(inputs.expert_bytes,
+               inputs.largest_expert_bytes * config.router.experts_per_token * config.num_layers());
+  while (plan.sequences < options.max_sequences &&
+         left >= plan.kv_bytes_per_sequence + token_experts) {
     ++plan.sequences;
     left -= plan.kv_bytes_per_sequence;
   }
-  plan.expert_cache_bytes = std::max(plan.expert_cache_bytes, std::min(plan.expert_cache_bytes + left, inputs.expert_bytes));
+  plan.expert_cache_bytes = std::max(plan.expert_cache_bytes,
+                                     std::min(plan.expert_cache_bytes + left, inputs.expert_bytes));
   return plan;
 }
 

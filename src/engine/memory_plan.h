@@ -1,4 +1,5 @@
-// Where every byte goes, decided before anything is allocated. A pure function of model, options and host.
+// Where every byte goes, decided before anything is allocated. A pure function of model, options
+// and host.
 #pragma once
 
 #include <cstdint>
@@ -12,36 +13,40 @@ namespace coli {
 
 // Facts about weights and host that the plan needs.
 struct PlanInputs {
-  uint64_t dense_bytes = 0;             // always-used weights as they are held
-  uint64_t expert_bytes = 0;            // all experts together
-  uint64_t largest_expert_bytes = 0;    // one slot
+  uint64_t dense_bytes = 0;           // always-used weights as they are held
+  uint64_t expert_bytes = 0;          // all experts together
+  uint64_t largest_expert_bytes = 0;  // one slot
   uint64_t expert_count = 0;
-  uint64_t available_bytes = 0;         // what the host offers when options.ram_bytes is 0
+  uint64_t available_bytes = 0;  // what the host offers when options.ram_bytes is 0
   size_t threads = 1;
 };
 
 struct MemoryPlan {
-  uint64_t budget_bytes = 0;       // for the whole process
-  uint64_t program_bytes = 0;      // code, libraries, tables: a fixed allowance
+  uint64_t budget_bytes = 0;   // for the whole process
+  uint64_t program_bytes = 0;  // code, libraries, tables: a fixed allowance
   uint64_t dense_bytes = 0;
   uint64_t kv_bytes_per_sequence = 0;
-  uint32_t sequences = 0;          // that can be computed at the same time
-  uint64_t scratch_bytes = 0;      // activations of one step
-  uint64_t expert_cache_bytes = 0; // what is left, at most all experts
+  uint32_t sequences = 0;           // that can be computed at the same time
+  uint64_t scratch_bytes = 0;       // activations of one step
+  uint64_t expert_cache_bytes = 0;  // what is left, at most all experts
   uint32_t context = 0;
   uint64_t total() const {
-    return program_bytes + dense_bytes + kv_bytes_per_sequence * sequences + scratch_bytes + expert_cache_bytes;
+    return program_bytes + dense_bytes + kv_bytes_per_sequence * sequences + scratch_bytes +
+           expert_cache_bytes;
   }
 };
 
-// The limits of the forward pass that `options` ask for; `context` is the resolved number of positions.
+// The limits of the forward pass that `options` ask for; `context` is the resolved number of
+// positions.
 ForwardOptions StepLimits(const EngineOptions& options, uint32_t context);
 
-// The number of positions per sequence: options.context, or its default. Errors: kInvalidArgument beyond the model's.
+// The number of positions per sequence: options.context, or its default. Errors: kInvalidArgument
+// beyond the model's.
 Result<uint32_t> ResolveContext(const ModelConfig& config, const EngineOptions& options);
 
-// Errors: kNotEnoughMemory with the parts and the smallest budget that would do; kInvalidArgument for a context beyond the
-// model's.
-Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& inputs, const EngineOptions& options);
+// Errors: kNotEnoughMemory with the parts and the smallest budget that would do; kInvalidArgument
+// for a context beyond the model's.
+Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& inputs,
+                              const EngineOptions& options);
 
 }  // namespace coli

@@ -67,8 +67,9 @@ TEST(MemoryPlan, MoreSequencesOnlyWhenATokensExpertsStillFit) {
   options.max_sequences = 4;
   const uint64_t kv = KvCache::Bytes(Config(), 64, false);
   PlanInputs inputs = Inputs();
-  options.ram_bytes = PlanMemory(Config(), inputs, Budget(20000 * kMb))->total() - inputs.expert_bytes +
-                      inputs.largest_expert_bytes + 4 * kv;   // one sequence, one expert and a little
+  options.ram_bytes = PlanMemory(Config(), inputs, Budget(20000 * kMb))->total() -
+                      inputs.expert_bytes + inputs.largest_expert_bytes +
+                      4 * kv;  // one sequence, one expert and a little
 
   EXPECT_EQ(PlanMemory(Config(), inputs, options)->sequences, 1U);
   options.ram_bytes = 5000 * kMb;

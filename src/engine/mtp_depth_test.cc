@@ -1,5 +1,6 @@
-// Drafts to depth 4 with the one MTP layer: the hidden state that is fed back is the one after shared_head.norm. Feeding the
-// one before it goes unnoticed in any output, so the reference has the logits of every depth.
+// Drafts to depth 4 with the one MTP layer: the hidden state that is fed back is the one after
+// shared_head.norm. Feeding the one before it goes unnoticed in any output, so the reference has
+// the logits of every depth.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,9 @@ using testing::LoadGolden;
 
 class MtpDepth : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Fixtures, MtpDepth, ::testing::Values("t11", "t11-copies"),
-                         [](const auto& param) { return std::string(param.param) == "t11" ? "shared" : "copies"; });
+                         [](const auto& param) {
+                           return std::string(param.param) == "t11" ? "shared" : "copies";
+                         });
 
 TEST_P(MtpDepth, DraftLogitsEqualTheReferenceAtEveryDepth) {
   const std::string name = GetParam();
@@ -31,7 +34,8 @@ TEST_P(MtpDepth, DraftLogitsEqualTheReferenceAtEveryDepth) {
   const auto fixture = Fixture::Open(GoldenPath(name));
   ASSERT_TRUE(fixture.has_value()) << fixture.error().message;
   const FixtureCase& c = fixture->cases()[0];
-  const Json depths = *ParseJson(*ReadTextFile(GoldenPath(name) / "mtp_depth.json", 1 << 20), "mtp_depth.json");
+  const Json depths =
+      *ParseJson(*ReadTextFile(GoldenPath(name) / "mtp_depth.json", 1 << 20), "mtp_depth.json");
   const uint32_t vocab = model->config().vocab_size;
   const auto starts = static_cast<uint32_t>(depths["starts"].size());
 
@@ -45,7 +49,8 @@ TEST_P(MtpDepth, DraftLogitsEqualTheReferenceAtEveryDepth) {
     }
     const auto main = model->forward().Run(std::move(batch));
     ASSERT_TRUE(main.has_value()) << main.error().message;
-    MtpHead head(model->config(), model->weights(), 0, model->forward(), model->backend(), model->experts());
+    MtpHead head(model->config(), model->weights(), 0, model->forward(), model->backend(),
+                 model->experts());
     std::vector<MtpRow> rows;
     for (uint32_t p = 0; p <= row; ++p) {
       rows.push_back({&*cache, c.ids[p + 1], p, main->hidden.row(p)});
@@ -54,17 +59,21 @@ TEST_P(MtpDepth, DraftLogitsEqualTheReferenceAtEveryDepth) {
 
     for (uint32_t depth = 1; depth <= 4; ++depth) {
       ASSERT_TRUE(result.has_value()) << result.error().message;
-      const auto reference = fixture->Read(fmt::format("{}.mtp.depth.{}", c.name, depth), starts, vocab);
+      const auto reference =
+          fixture->Read(fmt::format("{}.mtp.depth.{}", c.name, depth), starts, vocab);
       ASSERT_TRUE(reference.has_value()) << reference.error().message;
       const float* const expected = reference->row(start["index"].get<size_t>());
       const float* const actual = result->logits.row(result->logits.rows - 1);
       const auto [low, high] = std::minmax_element(expected, expected + vocab);
       for (uint32_t i = 0; i < vocab; ++i) {
-        ASSERT_NEAR(actual[i], expected[i], fixture->tolerance() * static_cast<double>(*high - *low)) << "depth " << depth;
+        ASSERT_NEAR(actual[i], expected[i],
+                    fixture->tolerance() * static_cast<double>(*high - *low))
+            << "depth " << depth;
       }
       if (depth < 4) {
         const TokenId draft{start["drafts"][depth - 1].get<int32_t>()};
-        result = head.Run({{&*cache, draft, row + depth, result->hidden.row(result->hidden.rows - 1)}});
+        result =
+            head.Run({{&*cache, draft, row + depth, result->hidden.row(result->hidden.rows - 1)}});
       }
     }
   }

@@ -1,4 +1,5 @@
-// What a user may choose about an engine. Plain values, validated by Engine::Create; filled by the command line.
+// What a user may choose about an engine. Plain values, validated by Engine::Create; filled by the
+// command line.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +11,24 @@ namespace coli {
 
 // Two orders of the same product (docs/numerics.md): the results agree to rounding, not to the bit.
 enum class AttentionForm : uint8_t {
-  kAbsorbed,   // scores against the cached latents: the default, for every row
-  kExplicit,   // keys and values expanded from the latents: the textbook form
+  kAbsorbed,  // scores against the cached latents: the default, for every row
+  kExplicit,  // keys and values expanded from the latents: the textbook form
 };
 
 struct EngineOptions {
   std::filesystem::path model_dir;
-  std::string isa = "auto";                  // a name SelectKernels knows
-  uint32_t threads = 0;                      // 0: the physical cores
-  uint64_t ram_bytes = 0;                    // whole process; 0: what the machine has available, less a reserve
-  std::optional<uint32_t> cache_experts;     // at most this many experts in RAM, for experiments
-  uint32_t context = 0;                      // positions per sequence; 0: min(4096, what the model allows)
-  uint32_t prefill_chunk = 256;              // prompt rows of one step
-  uint32_t max_sequences = 1;                // whose KV cache is kept at the same time
+  std::string isa = "auto";  // a name SelectKernels knows
+  uint32_t threads = 0;      // 0: the physical cores
+  uint64_t ram_bytes = 0;    // whole process; 0: what the machine has available, less a reserve
+  std::optional<uint32_t> cache_experts;  // at most this many experts in RAM, for experiments
+  uint32_t context = 0;          // positions per sequence; 0: min(4096, what the model allows)
+  uint32_t prefill_chunk = 256;  // prompt rows of one step
+  uint32_t max_sequences = 1;    // whose KV cache is kept at the same time
   uint32_t io_threads = 4;
   AttentionForm attention = AttentionForm::kAbsorbed;
-  std::optional<float> latent_norm_eps;      // overrides rms_norm_eps in the two latent norms
-  bool load_mtp = false;                     // keep the MTP layers, too
-  bool logits_for_all_rows = false;          // room for them, to compare with a reference
+  std::optional<float> latent_norm_eps;  // overrides rms_norm_eps in the two latent norms
+  bool load_mtp = false;                 // keep the MTP layers, too
+  bool logits_for_all_rows = false;      // room for them, to compare with a reference
 };
 
 }  // namespace coli

@@ -96,13 +96,15 @@ TEST(ForwardProperties, SharedLayersUseTheSelectionOfTheFullLayerBelow) {
 
 TEST(ForwardProperties, EqualScoresSelectTheLowestPositions) {
   const testing::TempDirectory directory;
-  std::filesystem::copy(testing::GoldenPath("t0"), directory.path(), std::filesystem::copy_options::recursive);
+  std::filesystem::copy(testing::GoldenPath("t0"), directory.path(),
+                        std::filesystem::copy_options::recursive);
   {
     const auto container = Container::Open(directory.path());
     ASSERT_TRUE(container.has_value());
-    std::fstream file(directory.path() / "model.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream file(directory.path() / "model.safetensors",
+                      std::ios::in | std::ios::out | std::ios::binary);
     for (const auto& [name, tensor] : container->tensors()) {
-      if (name.ends_with("indexer.weights_proj.weight")) {   // head weights 0: every score is 0
+      if (name.ends_with("indexer.weights_proj.weight")) {  // head weights 0: every score is 0
         file.seekp(static_cast<std::streamoff>(tensor.offset));
         file << std::string(tensor.bytes, '\0');
       }
@@ -120,9 +122,11 @@ TEST(ForwardProperties, EqualScoresSelectTheLowestPositions) {
 }
 
 TEST(ForwardProperties, SelectingEveryKeyIsDenseAttention) {
-  // K = 64 in this fixture: 40 positions are dense by the rule p + 1 <= K. A copy with K = 39 selects in its last row only.
+  // K = 64 in this fixture: 40 positions are dense by the rule p + 1 <= K. A copy with K = 39
+  // selects in its last row only.
   const testing::TempDirectory directory;
-  std::filesystem::copy(testing::GoldenPath("t1-dense"), directory.path(), std::filesystem::copy_options::recursive);
+  std::filesystem::copy(testing::GoldenPath("t1-dense"), directory.path(),
+                        std::filesystem::copy_options::recursive);
   std::string config = *ReadTextFile(directory.path() / "config.json", 1 << 20);
   const size_t at = config.find("\"index_topk\": 64");
   ASSERT_NE(at, std::string::npos);
@@ -150,7 +154,8 @@ TEST(ForwardProperties, ShiftingAllPositionsChangesNothingButRounding) {
   const std::vector<float> shifted = Logits(*model, tokens, 256, 100);
 
   EXPECT_NE(at_zero, shifted);
-  EXPECT_LT(WorstDifferenceOverRange(at_zero, shifted), 1e-4);   // the angles are rounded to f32: 2^-24 of 100 rad
+  EXPECT_LT(WorstDifferenceOverRange(at_zero, shifted),
+            1e-4);  // the angles are rounded to f32: 2^-24 of 100 rad
 }
 
 // Reads that arrive late and in another order must not be seen in the results.
@@ -222,13 +227,15 @@ TEST(ForwardProperties, RowsOfACancelledSequenceAreDroppedWithinALayerAndTheOthe
       batch.rows.push_back({1, tokens[11 - p], p, true});
     }
     batch.cancelled = [&](uint32_t sequence) { return cancel && sequence == 0; };
-    const auto step = model->forward().Run(std::move(batch), [&](LayerId, const Batch& now, ConstMatrixView) {
-      rows_per_layer.push_back(now.rows.size());
-    });
+    const auto step =
+        model->forward().Run(std::move(batch), [&](LayerId, const Batch& now, ConstMatrixView) {
+          rows_per_layer.push_back(now.rows.size());
+        });
     std::vector<float> second_logits;
     for (size_t r = 0; r < step->rows.size(); ++r) {
       if (step->rows[r].sequence == 1) {
-        second_logits.insert(second_logits.end(), step->logits.row(r), step->logits.row(r) + step->logits.cols);
+        second_logits.insert(second_logits.end(), step->logits.row(r),
+                             step->logits.row(r) + step->logits.cols);
       }
     }
     return second_logits;
@@ -244,21 +251,24 @@ TEST(ForwardProperties, RowsOfACancelledSequenceAreDroppedWithinALayerAndTheOthe
   EXPECT_EQ(rows_cancelled, (std::vector<size_t>{24, 12, 12, 12, 12}));
 }
 
-// Every chosen expert of every row is computed, whatever the budget: none is dropped under pressure.
+// Every chosen expert of every row is computed, whatever the budget: none is dropped under
+// pressure.
 TEST(ForwardProperties, ExpertsAskedForAreTokensTimesLayersTimesK) {
   for (const uint32_t slots : {1U, 3U, 1000U}) {
     EngineOptions options = GoldenOptions("t0");
     options.cache_experts = slots;
     const auto model = LoadGolden(options);
 
-    Logits(*model, Tokens(20), 1);   // one row at a time: no expert is shared by two rows of a step
+    Logits(*model, Tokens(20), 1);  // one row at a time: no expert is shared by two rows of a step
 
     const ExpertStoreStats& stats = model->experts().stats();
     uint64_t sparse_layers = 0;
     for (const LayerConfig& layer : model->config().layers) {
       sparse_layers += layer.ffn == FfnKind::kSparse ? 1 : 0;
     }
-    EXPECT_EQ(stats.hits + stats.misses, 20 * sparse_layers * model->config().router.experts_per_token) << slots;
+    EXPECT_EQ(stats.hits + stats.misses,
+              20 * sparse_layers * model->config().router.experts_per_token)
+        << slots;
   }
 }
 

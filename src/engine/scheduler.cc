@@ -4,7 +4,8 @@
 
 namespace coli {
 
-std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> running, uint32_t prefill_rows) {
+std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> running,
+                                uint32_t prefill_rows) {
   std::vector<Slice> slices;
   for (const std::unique_ptr<Sequence>& sequence : running) {
     if (!sequence->in_prefill()) {
@@ -23,9 +24,13 @@ std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> runni
 }
 
 Scheduler::Scheduler(LoadedModel& model, uint32_t prefill_rows)
-    : model_(model), prefill_rows_(prefill_rows), sampler_(model.config().vocab_size, model.kernels().vector.softmax) {}
+    : model_(model),
+      prefill_rows_(prefill_rows),
+      sampler_(model.config().vocab_size, model.kernels().vector.softmax) {}
 
-void Scheduler::Enqueue(std::unique_ptr<Sequence> sequence) { waiting_.push_back(std::move(sequence)); }
+void Scheduler::Enqueue(std::unique_ptr<Sequence> sequence) {
+  waiting_.push_back(std::move(sequence));
+}
 
 bool Scheduler::Step() {
   DropCancelled();
@@ -60,9 +65,11 @@ void Scheduler::DropCancelled() {
   std::erase_if(running_, drop);
 }
 
-// First come, first served, except that a busy session's next request waits for it without blocking the others.
+// First come, first served, except that a busy session's next request waits for it without blocking
+// the others.
 void Scheduler::Admit() {
-  for (auto it = waiting_.begin(); it != waiting_.end() && running_.size() < model_.plan().sequences;) {
+  for (auto it = waiting_.begin();
+       it != waiting_.end() && running_.size() < model_.plan().sequences;) {
     if (!TryStart(**it)) {
       ++it;
       continue;
@@ -122,7 +129,8 @@ void Scheduler::RunSlices(const std::vector<Slice>& slices) {
     batch.caches.push_back(&*sequence.session().cache);
     for (uint32_t i = 0; i < slice.rows; ++i) {
       const uint32_t position = sequence.computed() + i;
-      batch.rows.push_back({index, sequence.token(position), position, i + 1 == sequence.pending()});
+      batch.rows.push_back(
+          {index, sequence.token(position), position, i + 1 == sequence.pending()});
     }
   }
   batch.cancelled = [&](uint32_t index) { return slices[index].sequence->stream().cancelled(); };
@@ -138,20 +146,22 @@ void Scheduler::RunSlices(const std::vector<Slice>& slices) {
 }
 
 void Scheduler::TakeTokens(const StepResult& result, const std::vector<Slice>& slices) {
-  size_t row = 0;   // of the result; rows appear in the order of the slices
+  size_t row = 0;  // of the result; rows appear in the order of the slices
   for (size_t i = 0; i < slices.size(); ++i) {
     Sequence& sequence = *slices[i].sequence;
     const bool has_logits = row < result.rows.size() && result.rows[row].sequence == i;
-    const std::span<const float> logits(result.logits.row(row), has_logits ? result.logits.cols : 0);
+    const std::span<const float> logits(result.logits.row(row),
+                                        has_logits ? result.logits.cols : 0);
     row += has_logits ? 1 : 0;
     if (sequence.stream().cancelled()) {
-      continue;   // its rows may be missing from some layers: not counted; DropCancelled closes it
+      continue;  // its rows may be missing from some layers: not counted; DropCancelled closes it
     }
     sequence.Advance(slices[i].rows);
     if (!has_logits) {
       continue;
     }
-    const Result<TokenId> token = Sample(logits, sequence.sampling(), sequence.generated(), sampler_);
+    const Result<TokenId> token =
+        Sample(logits, sequence.sampling(), sequence.generated(), sampler_);
     if (!token) {
       sequence.Fail(token.error());
       Remove(&sequence);
@@ -163,7 +173,8 @@ void Scheduler::TakeTokens(const StepResult& result, const std::vector<Slice>& s
 }
 
 void Scheduler::Remove(const Sequence* sequence) {
-  std::erase_if(running_, [&](const std::unique_ptr<Sequence>& held) { return held.get() == sequence; });
+  std::erase_if(running_,
+                [&](const std::unique_ptr<Sequence>& held) { return held.get() == sequence; });
 }
 
 bool Scheduler::IsStop(const Sequence& sequence, TokenId token) const {

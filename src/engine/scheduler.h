@@ -1,5 +1,5 @@
-// Decides which rows the next step computes, and turns its logits into tokens: continuous batching of prefill slices and
-// decode rows. The only caller of the forward pass. Engine thread only.
+// Decides which rows the next step computes, and turns its logits into tokens: continuous batching
+// of prefill slices and decode rows. The only caller of the forward pass. Engine thread only.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,10 @@ struct Slice {
   uint32_t rows;
 };
 
-// Every decoding sequence that is not stalled gets its row; prefill slices share `prefill_rows` in order of admission. Pure.
-std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> running, uint32_t prefill_rows);
+// Every decoding sequence that is not stalled gets its row; prefill slices share `prefill_rows` in
+// order of admission. Pure.
+std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> running,
+                                uint32_t prefill_rows);
 
 class Scheduler {
  public:
@@ -29,7 +31,8 @@ class Scheduler {
   Scheduler(LoadedModel& model, uint32_t prefill_rows);
 
   void Enqueue(std::unique_ptr<Sequence> sequence);
-  // Admits what fits, drops what was cancelled, computes one step. False when there was nothing to compute.
+  // Admits what fits, drops what was cancelled, computes one step. False when there was nothing to
+  // compute.
   bool Step();
   bool idle() const { return waiting_.empty() && running_.empty(); }
   // Ends every request: cancelled.
@@ -50,8 +53,8 @@ class Scheduler {
   SamplerScratch sampler_;
   std::list<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> running_;
-  std::vector<std::weak_ptr<Session>> with_cache_;   // sessions that hold a KV cache
-  uint64_t clock_ = 0;                               // admissions so far
+  std::vector<std::weak_ptr<Session>> with_cache_;  // sessions that hold a KV cache
+  uint64_t clock_ = 0;                              // admissions so far
 };
 
 }  // namespace coli

@@ -5,12 +5,17 @@
 namespace coli {
 namespace {
 
-double Seconds(Sequence::Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+double Seconds(Sequence::Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 }  // namespace
 
 Sequence::Sequence(GenerationRequest request, std::shared_ptr<TokenStream> stream)
-    : request_(std::move(request)), stream_(std::move(stream)), tokens_(request_.prompt), submitted_(Clock::now()) {
+    : request_(std::move(request)),
+      stream_(std::move(stream)),
+      tokens_(request_.prompt),
+      submitted_(Clock::now()) {
   if (!request_.session) {
     request_.session = std::make_shared<Session>();
   }

@@ -1,4 +1,5 @@
-// One request on its way through the engine: which rows are computed, what was generated, when it ends. Engine thread only.
+// One request on its way through the engine: which rows are computed, what was generated, when it
+// ends. Engine thread only.
 #pragma once
 
 #include <chrono>
@@ -41,7 +42,8 @@ class Sequence {
   // `rows` more rows are in the cache.
   void Advance(uint32_t rows);
   // Takes the sampled token; true when the sequence has ended with it.
-  // `stop`: the model's and the request's stop tokens contain it. `context`: positions per sequence.
+  // `stop`: the model's and the request's stop tokens contain it. `context`: positions per
+  // sequence.
   bool Accept(TokenId token, bool stop, uint32_t context);
   bool IsRequestStop(TokenId token) const;
 
@@ -55,8 +57,8 @@ class Sequence {
 
   GenerationRequest request_;
   std::shared_ptr<TokenStream> stream_;
-  std::vector<TokenId> tokens_;     // prompt and generated
-  uint32_t computed_ = 0;           // rows in the cache
+  std::vector<TokenId> tokens_;  // prompt and generated
+  uint32_t computed_ = 0;        // rows in the cache
   uint32_t generated_ = 0;
   FinishReason reason_ = FinishReason::kStop;
   GenerationStats stats_;

@@ -1,4 +1,5 @@
-// A conversation's KV rows between requests. The client holds a handle; everything inside belongs to the engine thread.
+// A conversation's KV rows between requests. The client holds a handle; everything inside belongs
+// to the engine thread.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +24,11 @@ class Session {
     return static_cast<uint32_t>(differs.in1 - tokens.begin());
   }
 
-  std::optional<KvCache> cache;      // nothing before the first request, or after another conversation needed the memory
-  std::vector<TokenId> tokens;       // whose rows the cache holds
-  bool busy = false;                 // a request of this session runs
-  uint64_t last_use = 0;             // for taking the cache of the one unused for longest
+  std::optional<KvCache>
+      cache;  // nothing before the first request, or after another conversation needed the memory
+  std::vector<TokenId> tokens;  // whose rows the cache holds
+  bool busy = false;            // a request of this session runs
+  uint64_t last_use = 0;        // for taking the cache of the one unused for longest
 };
 
 }  // namespace coli

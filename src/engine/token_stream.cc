@@ -35,7 +35,7 @@ TokenStream::Event TokenStream::Next(std::chrono::milliseconds timeout) {
 const Result<GenerationResult>& TokenStream::outcome() const {
   const std::lock_guard lock(mutex_);
   COLI_CHECK(outcome_.has_value());
-  return *outcome_;   // written once, never changed afterwards
+  return *outcome_;  // written once, never changed afterwards
 }
 
 bool TokenStream::full() const {

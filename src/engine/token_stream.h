@@ -1,7 +1,7 @@
 // The way out of the engine: tokens of one request, with back-pressure and cancellation.
 //
-// One of the two objects that engine thread and clients share (the other is the request queue). Thread-safe: one producer
-// (the engine), one consumer, Cancel from anywhere.
+// One of the two objects that engine thread and clients share (the other is the request queue).
+// Thread-safe: one producer (the engine), one consumer, Cancel from anywhere.
 #pragma once
 
 #include <atomic>
@@ -20,26 +20,26 @@
 namespace coli {
 
 enum class FinishReason : uint8_t {
-  kStop,        // the model ended its answer with a stop token
-  kLength,      // max_tokens reached
-  kContext,     // the context window is full
-  kCancelled,   // whoever asked cancelled
+  kStop,       // the model ended its answer with a stop token
+  kLength,     // max_tokens reached
+  kContext,    // the context window is full
+  kCancelled,  // whoever asked cancelled
 };
-std::string_view FinishReasonName(FinishReason reason);   // "stop", "length", "context", "cancelled"
+std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", "context", "cancelled"
 
 // How one request went.
 struct GenerationStats {
   uint32_t prompt_tokens = 0;
-  uint32_t reused_tokens = 0;        // prompt tokens whose KV was there already
-  uint32_t completion_tokens = 0;    // the stop token not counted
-  double queued_s = 0;               // from Submit to admission
+  uint32_t reused_tokens = 0;      // prompt tokens whose KV was there already
+  uint32_t completion_tokens = 0;  // the stop token not counted
+  double queued_s = 0;             // from Submit to admission
   double prefill_s = 0;
-  double first_token_s = 0;          // from Submit to the first token
-  double decode_s = 0;               // from the first token to the end
-  uint64_t expert_hits = 0;          // of the whole engine while this request ran
+  double first_token_s = 0;  // from Submit to the first token
+  double decode_s = 0;       // from the first token to the end
+  uint64_t expert_hits = 0;  // of the whole engine while this request ran
   uint64_t expert_misses = 0;
   uint64_t bytes_read = 0;
-  double io_wait_s = 0;              // compute stood still for a read
+  double io_wait_s = 0;  // compute stood still for a read
 };
 
 struct GenerationResult {
@@ -49,15 +49,17 @@ struct GenerationResult {
 
 class TokenStream {
  public:
-  static constexpr size_t kCapacity = 256;   // tokens that may wait; a full stream pauses its sequence, nobody else
+  static constexpr size_t kCapacity =
+      256;  // tokens that may wait; a full stream pauses its sequence, nobody else
 
-  struct Timeout {};                          // nothing happened within the time given
-  struct End {};                              // no more tokens: see outcome()
+  struct Timeout {};  // nothing happened within the time given
+  struct End {};      // no more tokens: see outcome()
   using Event = std::variant<TokenId, Timeout, End>;
 
   // --- consumer ---
   Event Next(std::chrono::milliseconds timeout);
-  // Asks the engine to stop; it does within one layer. Tokens already in the queue can still be read.
+  // Asks the engine to stop; it does within one layer. Tokens already in the queue can still be
+  // read.
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   // How the request ended; only after Next gave End.
   const Result<GenerationResult>& outcome() const;

@@ -15,12 +15,15 @@
 namespace coli {
 namespace {
 
-uint32_t ArgMax(const float* row, uint32_t n) { return static_cast<uint32_t>(std::max_element(row, row + n) - row); }
+uint32_t ArgMax(const float* row, uint32_t n) {
+  return static_cast<uint32_t>(std::max_element(row, row + n) - row);
+}
 
 // Compares rows with a reference matrix as they are computed.
 class Comparison {
  public:
-  Comparison(ReferenceMatrix reference, uint32_t judged) : reference_(std::move(reference)), judged_(judged) {
+  Comparison(ReferenceMatrix reference, uint32_t judged)
+      : reference_(std::move(reference)), judged_(judged) {
     const auto [low, high] = std::ranges::minmax(reference_.values);
     range_ = std::max(static_cast<double>(high) - static_cast<double>(low), 1e-30);
   }
@@ -31,7 +34,8 @@ class Comparison {
     }
     const float* const expected = reference_.row(position);
     for (uint32_t i = 0; i < reference_.cols; ++i) {
-      max_error_ = std::max(max_error_, std::abs(static_cast<double>(row[i]) - static_cast<double>(expected[i])));
+      max_error_ = std::max(
+          max_error_, std::abs(static_cast<double>(row[i]) - static_cast<double>(expected[i])));
     }
     if (ArgMax(row, reference_.cols) == ArgMax(expected, reference_.cols)) {
       ++matches_;
@@ -58,13 +62,18 @@ class Comparison {
 class Replay {
  public:
   Replay(LoadedModel& model, const Fixture& fixture, const FixtureCase& c, uint32_t chunk)
-      : model_(model), fixture_(fixture), case_(c), chunk_(chunk), rows_(static_cast<uint32_t>(c.ids.size())) {}
+      : model_(model),
+        fixture_(fixture),
+        case_(c),
+        chunk_(chunk),
+        rows_(static_cast<uint32_t>(c.ids.size())) {}
 
   Result<CaseReport> Run(bool compare_layers) {
     const uint32_t vocab = model_.config().vocab_size;
     for (const TokenId id : case_.ids) {
       if (static_cast<uint32_t>(Raw(id)) >= vocab) {
-        return Fail(ErrorCode::kCorrupt, "reference.json: case {}: token {} is outside the vocabulary of {}", case_.name,
+        return Fail(ErrorCode::kCorrupt,
+                    "reference.json: case {}: token {} is outside the vocabulary of {}", case_.name,
                     Raw(id), vocab);
       }
     }
@@ -72,10 +81,12 @@ class Replay {
     logits_.emplace(std::move(logits), case_.judged(rows_));
     if (case_.mtp_logits) {
       if (model_.weights().mtp.empty()) {
-        return Fail(ErrorCode::kCorrupt, "reference.json: case {}: mtp_logits are given, but the model has no MTP layer",
+        return Fail(ErrorCode::kCorrupt,
+                    "reference.json: case {}: mtp_logits are given, but the model has no MTP layer",
                     case_.name);
       }
-      COLI_ASSIGN_OR_RETURN(ReferenceMatrix mtp, fixture_.Read(*case_.mtp_logits, rows_ - 1, vocab));
+      COLI_ASSIGN_OR_RETURN(ReferenceMatrix mtp,
+                            fixture_.Read(*case_.mtp_logits, rows_ - 1, vocab));
       mtp_.emplace(std::move(mtp), case_.judged(rows_ - 1));
     }
     if (compare_layers) {
@@ -97,7 +108,8 @@ class Replay {
     for (uint32_t layer = 0; layer < model_.config().num_layers(); ++layer) {
       const std::string name = fmt::format("{}.layer.{}", case_.name, layer);
       if (fixture_.Has(name)) {
-        COLI_ASSIGN_OR_RETURN(ReferenceMatrix x, fixture_.Read(name, rows_, model_.config().hidden_size));
+        COLI_ASSIGN_OR_RETURN(ReferenceMatrix x,
+                              fixture_.Read(name, rows_, model_.config().hidden_size));
         layers_.emplace(layer, Comparison(std::move(x), case_.judged(rows_)));
       }
     }
@@ -105,8 +117,8 @@ class Replay {
   }
 
   // A step over positions [begin, end) of `ids`; logits for all of them.
-  Result<StepResult> RunStep(KvCache& cache, std::span<const TokenId> ids, uint32_t begin, uint32_t end,
-                             const LayerObserver& observer = {}) {
+  Result<StepResult> RunStep(KvCache& cache, std::span<const TokenId> ids, uint32_t begin,
+                             uint32_t end, const LayerObserver& observer = {}) {
     Batch batch;
     batch.caches.push_back(&cache);
     for (uint32_t p = begin; p < end; ++p) {
@@ -116,15 +128,16 @@ class Replay {
   }
 
   Status TeacherForcing() {
-    COLI_ASSIGN_OR_RETURN(KvCache cache,
-                          KvCache::Create(model_.config(), rows_, mtp_.has_value(), case_.first_position));
+    COLI_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(model_.config(), rows_, mtp_.has_value(),
+                                                         case_.first_position));
     const LayerObserver observer = [&](LayerId layer, const Batch& batch, ConstMatrixView x) {
       const auto found = layers_.find(static_cast<uint32_t>(Raw(layer)));
       for (size_t r = 0; found != layers_.end() && r < batch.rows.size(); ++r) {
         found->second.Row(batch.rows[r].position, x.row(r));
       }
     };
-    const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(), XXH3_freeState);
+    const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(),
+                                                                               XXH3_freeState);
     XXH3_64bits_reset(hash.get());
     for (uint32_t begin = 0; begin < rows_; begin += chunk_) {
       const uint32_t end = std::min(begin + chunk_, rows_);
@@ -143,7 +156,8 @@ class Replay {
   }
 
   Status MtpRows(KvCache& cache, const StepResult& step, uint32_t begin, uint32_t end) {
-    MtpHead head(model_.config(), model_.weights(), 0, model_.forward(), model_.backend(), model_.experts());
+    MtpHead head(model_.config(), model_.weights(), 0, model_.forward(), model_.backend(),
+                 model_.experts());
     std::vector<MtpRow> rows;
     for (uint32_t p = begin; p < end; ++p) {
       rows.push_back({&cache, case_.ids[p + 1], p, step.hidden.row(p - begin)});
@@ -155,9 +169,11 @@ class Replay {
     return Ok();
   }
 
-  // Continues the prompt by its own argmax, token by token; how many tokens agree before the first that does not.
+  // Continues the prompt by its own argmax, token by token; how many tokens agree before the first
+  // that does not.
   Result<uint32_t> GreedyMatches() {
-    COLI_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(model_.config(), rows_, false, case_.first_position));
+    COLI_ASSIGN_OR_RETURN(KvCache cache,
+                          KvCache::Create(model_.config(), rows_, false, case_.first_position));
     std::vector<TokenId> ids(case_.ids.begin(), case_.ids.begin() + case_.prompt_length);
     uint32_t computed = 0;
     while (ids.size() < rows_) {
@@ -188,7 +204,8 @@ class Replay {
     if (mtp_) {
       report.mtp_positions = mtp_->judged();
       report.mtp_matches = mtp_->matches();
-      report.max_logit_error_over_range = std::max(report.max_logit_error_over_range, mtp_->error_over_range());
+      report.max_logit_error_over_range =
+          std::max(report.max_logit_error_over_range, mtp_->error_over_range());
     }
     for (const auto& [layer, comparison] : layers_) {
       report.layers.push_back({layer, comparison.error_over_range()});
@@ -197,9 +214,10 @@ class Replay {
   }
 
   bool Accepted(const CaseReport& report) const {
-    const bool greedy_ok = case_.first_inconclusive || report.greedy_matches == report.greedy_tokens;
-    return report.matches == report.positions && report.mtp_matches == report.mtp_positions && greedy_ok &&
-           report.max_logit_error_over_range <= fixture_.tolerance();
+    const bool greedy_ok =
+        case_.first_inconclusive || report.greedy_matches == report.greedy_tokens;
+    return report.matches == report.positions && report.mtp_matches == report.mtp_positions &&
+           greedy_ok && report.max_logit_error_over_range <= fixture_.tolerance();
   }
 
   LoadedModel& model_;
@@ -233,7 +251,8 @@ Result<ValidationReport> Validate(const EngineOptions& user_options, bool compar
   report.tolerance = fixture.tolerance();
   report.ok = true;
   for (const FixtureCase& c : fixture.cases()) {
-    COLI_ASSIGN_OR_RETURN(CaseReport result, Replay(*model, fixture, c, options.prefill_chunk).Run(compare_layers));
+    COLI_ASSIGN_OR_RETURN(CaseReport result,
+                          Replay(*model, fixture, c, options.prefill_chunk).Run(compare_layers));
     report.ok = report.ok && result.ok;
     report.cases.push_back(std::move(result));
   }

@@ -1,4 +1,5 @@
-// Replays a fixture: does this engine compute what the reference implementation computed? (docs/validate.md)
+// Replays a fixture: does this engine compute what the reference implementation computed?
+// (docs/validate.md)
 #pragma once
 
 #include <cstdint>
@@ -14,20 +15,20 @@ namespace coli {
 
 struct CaseReport {
   std::string name;
-  uint32_t positions = 0;               // judged
-  uint32_t matches = 0;                 // argmax equal to the reference's argmax
+  uint32_t positions = 0;  // judged
+  uint32_t matches = 0;    // argmax equal to the reference's argmax
   std::optional<uint32_t> greedy_tokens;
   std::optional<uint32_t> greedy_matches;
   std::optional<uint32_t> mtp_positions;
   std::optional<uint32_t> mtp_matches;
   double max_logit_error_over_range = 0;
-  std::string logits_hash;              // XXH3-64 of the f32 logits of all rows in order, 16 hex digits
-  std::optional<uint32_t> first_mismatch;      // position
+  std::string logits_hash;  // XXH3-64 of the f32 logits of all rows in order, 16 hex digits
+  std::optional<uint32_t> first_mismatch;  // position
   struct LayerError {
     uint32_t layer;
     double error_over_range;
   };
-  std::vector<LayerError> layers;       // where the fixture has residual streams and they were asked for
+  std::vector<LayerError> layers;  // where the fixture has residual streams and they were asked for
   bool ok = false;
 };
 
@@ -37,8 +38,9 @@ struct ValidationReport {
   std::vector<CaseReport> cases;
 };
 
-// `options.model_dir` holds model, reference.json and reference.safetensors. Errors: a damaged or incomplete fixture or
-// model, naming file and field. Mismatches are no errors: they are in the report.
+// `options.model_dir` holds model, reference.json and reference.safetensors. Errors: a damaged or
+// incomplete fixture or model, naming file and field. Mismatches are no errors: they are in the
+// report.
 Result<ValidationReport> Validate(const EngineOptions& options, bool compare_layers);
 
 }  // namespace coli

@@ -1,4 +1,5 @@
-// The whole engine against the reference implementation, and against itself under every setting that must not matter.
+// The whole engine against the reference implementation, and against itself under every setting
+// that must not matter.
 
 #include "engine/validate.h"
 
@@ -15,7 +16,7 @@
 namespace coli {
 namespace {
 
-constexpr const char* kGolden = "tests/golden";   // tests run in the root of the tree
+constexpr const char* kGolden = "tests/golden";  // tests run in the root of the tree
 
 EngineOptions Options(const std::string& fixture) {
   EngineOptions options;
@@ -42,12 +43,11 @@ std::vector<std::string> Hashes(const EngineOptions& options) {
 const char* const kSameBits[] = {"t0", "t12", "c-mixed", "c-int4-row"};
 
 class SameBits : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Fixtures, SameBits, ::testing::ValuesIn(kSameBits),
-                         [](const auto& param) {
-                           std::string name = param.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Fixtures, SameBits, ::testing::ValuesIn(kSameBits), [](const auto& param) {
+  std::string name = param.param;
+  std::erase(name, '-');
+  return name;
+});
 
 TEST_P(SameBits, WhateverTheThreads) {
   EngineOptions options = Options(GetParam());

@@ -13,9 +13,9 @@ class Layout {
   explicit Layout(float* base) : base_(base) {}
 
   void Place(MatrixView& view, uint64_t rows, uint64_t cols) {
-    const uint64_t stride = AlignUp(cols, 16);   // rows start on cache lines
-    view = {base_ == nullptr ? nullptr : base_ + floats_, static_cast<uint32_t>(rows), static_cast<uint32_t>(cols),
-            stride};
+    const uint64_t stride = AlignUp(cols, 16);  // rows start on cache lines
+    view = {base_ == nullptr ? nullptr : base_ + floats_, static_cast<uint32_t>(rows),
+            static_cast<uint32_t>(cols), stride};
     floats_ += rows * stride;
   }
   uint64_t bytes() const { return floats_ * sizeof(float); }
@@ -30,7 +30,8 @@ uint32_t WidestFfn(const ModelConfig& config) {
                    config.expert_intermediate_size * config.shared_experts});
 }
 
-uint64_t PlaceAll(const ModelConfig& config, uint32_t rows, uint32_t logit_rows, Activations& a, float* base) {
+uint64_t PlaceAll(const ModelConfig& config, uint32_t rows, uint32_t logit_rows, Activations& a,
+                  float* base) {
   const AttentionConfig& attention = config.attention;
   const IndexerConfig& indexer = config.indexer;
   const uint32_t hidden = config.hidden_size;
@@ -65,7 +66,8 @@ uint64_t Activations::Bytes(const ModelConfig& config, uint32_t rows, uint32_t l
   return PlaceAll(config, rows, logit_rows, unplaced, nullptr);
 }
 
-Result<Activations> Activations::Create(const ModelConfig& config, uint32_t rows, uint32_t logit_rows) {
+Result<Activations> Activations::Create(const ModelConfig& config, uint32_t rows,
+                                        uint32_t logit_rows) {
   Activations a;
   COLI_ASSIGN_OR_RETURN(a.buffer, AlignedBuffer::Allocate(Bytes(config, rows, logit_rows)));
   PlaceAll(config, rows, logit_rows, a, a.buffer.floats());
@@ -74,8 +76,9 @@ Result<Activations> Activations::Create(const ModelConfig& config, uint32_t rows
 
 uint32_t WidestInput(const ModelConfig& config) {
   const AttentionConfig& attention = config.attention;
-  return std::max({2 * config.hidden_size, attention.q_lora_rank, attention.heads * attention.v_head_dim,
-                   attention.kv_lora_rank, WidestFfn(config)});
+  return std::max({2 * config.hidden_size, attention.q_lora_rank,
+                   attention.heads * attention.v_head_dim, attention.kv_lora_rank,
+                   WidestFfn(config)});
 }
 
 }  // namespace coli

@@ -1,10 +1,12 @@
 // Multi-head latent attention over the selected keys.
 //
-//   ql = norm(Wq_a a)    q[h] = (Wq_b ql)[h] = [qn ; qr]     [c ; kr] = Wkv_a a     c = norm(c)     qr, kr rotated
-//   Wkv_b[h] = [UK ; UV]                                     cached per position: c and kr
+//   ql = norm(Wq_a a)    q[h] = (Wq_b ql)[h] = [qn ; qr]     [c ; kr] = Wkv_a a     c = norm(c) qr,
+//   kr rotated Wkv_b[h] = [UK ; UV]                                     cached per position: c and
+//   kr
 //
-// Absorbed form (the default for every row):  e_t = s (UK^T qn . c_t + qr . kr_t),  o = UV (sum of softmax(e)_t c_t)
-// Explicit form (textbook):                   e_t = s (qn . UK c_t + qr . kr_t),    o = sum of softmax(e)_t UV c_t
+// Absorbed form (the default for every row):  e_t = s (UK^T qn . c_t + qr . kr_t),  o = UV (sum of
+// softmax(e)_t c_t) Explicit form (textbook):                   e_t = s (qn . UK c_t + qr . kr_t),
+// o = sum of softmax(e)_t UV c_t
 //
 // Source: DeepSeek-V2 report, section 2.1 and its appendix on absorption.
 #pragma once
@@ -22,22 +24,23 @@ namespace coli {
 // Working memory of the attention core, one share per thread of the pool.
 class AttentionScratch {
  public:
-  static Result<AttentionScratch> Create(const ModelConfig& config, size_t workers, uint32_t context);
+  static Result<AttentionScratch> Create(const ModelConfig& config, size_t workers,
+                                         uint32_t context);
   static uint64_t Bytes(const ModelConfig& config, size_t workers, uint32_t context);
 
   struct Worker {
-    float* scores;          // [keys]: K selected ones, or up to min(K, context) dense ones
-    float* query;           // [R + P]: absorbed query, then the rotated rope query
-    float* mixture;         // [max(R, V)]
-    float* expanded;        // [N + V]: one key and value of the explicit form
-    std::byte* prepared;    // a prepared row of R columns
+    float* scores;        // [keys]: K selected ones, or up to min(K, context) dense ones
+    float* query;         // [R + P]: absorbed query, then the rotated rope query
+    float* mixture;       // [max(R, V)]
+    float* expanded;      // [N + V]: one key and value of the explicit form
+    std::byte* prepared;  // a prepared row of R columns
   };
   Worker worker(size_t i) const;
 
  private:
   AlignedBuffer buffer_;
   size_t worker_bytes_ = 0;
-  size_t scores_ = 0;       // floats of each part, padded to cache lines
+  size_t scores_ = 0;  // floats of each part, padded to cache lines
   size_t query_ = 0;
   size_t mixture_ = 0;
   size_t expanded_ = 0;
@@ -46,18 +49,21 @@ class AttentionScratch {
 class LatentAttention {
  public:
   // References must outlive the attention.
-  LatentAttention(const ModelConfig& config, const AttentionWeights& weights, LayerId layer, Backend& backend);
+  LatentAttention(const ModelConfig& config, const AttentionWeights& weights, LayerId layer,
+                  Backend& backend);
 
-  // step.a.normed -> step.a.q_latent, step.a.q; appends latents and rope keys to the caches. Comes before Attend, so that an
-  // indexer can read the query latent in between.
+  // step.a.normed -> step.a.q_latent, step.a.q; appends latents and rope keys to the caches. Comes
+  // before Attend, so that an indexer can read the query latent in between.
   void Project(Step& step) const;
 
   // step.a.q -> step.a.mixed, over the keys of step.selection.
   void Attend(Step& step, const AttentionScratch& scratch, bool explicit_form) const;
 
  private:
-  void AttendHead(const Step& step, size_t r, uint32_t head, const AttentionScratch::Worker& s) const;
-  void AttendHeadExplicit(const Step& step, size_t r, uint32_t head, const AttentionScratch::Worker& s) const;
+  void AttendHead(const Step& step, size_t r, uint32_t head,
+                  const AttentionScratch::Worker& s) const;
+  void AttendHeadExplicit(const Step& step, size_t r, uint32_t head,
+                          const AttentionScratch::Worker& s) const;
 
   const ModelConfig& config_;
   const AttentionConfig& dims_;

@@ -12,9 +12,10 @@
 namespace coli {
 
 struct BatchRow {
-  uint32_t sequence = 0;      // index into Batch::caches
+  uint32_t sequence = 0;  // index into Batch::caches
   TokenId token{};
-  uint32_t position = 0;      // row of the sequence's cache; all earlier rows are there or precede this one in the batch
+  uint32_t position = 0;  // row of the sequence's cache; all earlier rows are there or precede this
+                          // one in the batch
   bool wants_logits = false;
 };
 

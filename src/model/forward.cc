@@ -6,18 +6,22 @@
 
 namespace coli {
 
-Result<std::unique_ptr<Forward>> Forward::Create(const ModelConfig& config, const ModelWeights& weights,
-                                                 const ForwardOptions& options, Backend& backend, ExpertStore& store) {
+Result<std::unique_ptr<Forward>> Forward::Create(const ModelConfig& config,
+                                                 const ModelWeights& weights,
+                                                 const ForwardOptions& options, Backend& backend,
+                                                 ExpertStore& store) {
   COLI_RETURN_IF_ERROR(backend.Reserve(options.max_rows, WidestInput(config)));
   COLI_ASSIGN_OR_RETURN(Activations activations,
                         Activations::Create(config, options.max_rows, options.max_logit_rows));
-  COLI_ASSIGN_OR_RETURN(LayerScratch scratch, LayerScratch::Create(config, backend, options.max_rows, options.context,
-                                                                   options.explicit_attention));
-  return std::unique_ptr<Forward>(
-      new Forward(config, weights, backend, store, std::move(activations), std::move(scratch), options));
+  COLI_ASSIGN_OR_RETURN(LayerScratch scratch,
+                        LayerScratch::Create(config, backend, options.max_rows, options.context,
+                                             options.explicit_attention));
+  return std::unique_ptr<Forward>(new Forward(config, weights, backend, store,
+                                              std::move(activations), std::move(scratch), options));
 }
 
-uint64_t Forward::ScratchBytes(const ModelConfig& config, const ForwardOptions& options, size_t threads) {
+uint64_t Forward::ScratchBytes(const ModelConfig& config, const ForwardOptions& options,
+                               size_t threads) {
   return Backend::ScratchBytes(options.max_rows, WidestInput(config)) +
          Activations::Bytes(config, options.max_rows, options.max_logit_rows) +
          AttentionScratch::Bytes(config, threads, options.context) +
@@ -25,8 +29,9 @@ uint64_t Forward::ScratchBytes(const ModelConfig& config, const ForwardOptions& 
          uint64_t{options.context} * (sizeof(float) + sizeof(uint32_t));
 }
 
-Forward::Forward(const ModelConfig& config, const ModelWeights& weights, Backend& backend, ExpertStore& store,
-                 Activations activations, LayerScratch scratch, const ForwardOptions& options)
+Forward::Forward(const ModelConfig& config, const ModelWeights& weights, Backend& backend,
+                 ExpertStore& store, Activations activations, LayerScratch scratch,
+                 const ForwardOptions& options)
     : config_(config),
       weights_(weights),
       backend_(backend),
@@ -36,7 +41,8 @@ Forward::Forward(const ModelConfig& config, const ModelWeights& weights, Backend
       selection_(options.max_rows, std::min(config.indexer.top_k, options.context)) {
   layers_.reserve(weights.layers.size());
   for (size_t i = 0; i < weights.layers.size(); ++i) {
-    layers_.emplace_back(config, weights.layers[i], LayerId{static_cast<int32_t>(i)}, backend, store);
+    layers_.emplace_back(config, weights.layers[i], LayerId{static_cast<int32_t>(i)}, backend,
+                         store);
   }
 }
 
@@ -71,13 +77,15 @@ void Forward::Rotate(Step& step) const {
 
 void Forward::DropCancelled(Step& step) const {
   std::vector<BatchRow>& rows = step.batch.rows;
-  const auto gone = [&](const BatchRow& row) { return step.batch.cancelled && step.batch.cancelled(row.sequence); };
+  const auto gone = [&](const BatchRow& row) {
+    return step.batch.cancelled && step.batch.cancelled(row.sequence);
+  };
   size_t kept = 0;
   for (size_t r = 0; r < rows.size(); ++r) {
     if (gone(rows[r])) {
       continue;
     }
-    if (kept != r) {   // what a row carries from layer to layer
+    if (kept != r) {  // what a row carries from layer to layer
       rows[kept] = rows[r];
       std::copy_n(step.a.x.row(r), step.a.x.cols, step.a.x.row(kept));
       std::copy_n(step.a.rope_cos.row(r), step.a.rope_cos.cols, step.a.rope_cos.row(kept));

@@ -9,14 +9,16 @@
 namespace coli {
 namespace {
 
-// LayerNorm epsilon of the indexer's keys: a constant of the architecture, whatever rms_norm_eps says.
+// LayerNorm epsilon of the indexer's keys: a constant of the architecture, whatever rms_norm_eps
+// says.
 constexpr float kKeyNormEps = 1e-6F;
 // Keys scored by a thread at a time.
 constexpr size_t kKeyGrain = 256;
 
 }  // namespace
 
-Indexer::Indexer(const ModelConfig& config, const IndexerWeights& weights, LayerId layer, Backend& backend)
+Indexer::Indexer(const ModelConfig& config, const IndexerWeights& weights, LayerId layer,
+                 Backend& backend)
     : config_(config), w_(weights), layer_(layer), backend_(backend) {}
 
 void Indexer::Select(Step& step, std::span<float> scores, std::span<uint32_t> order) const {
@@ -44,7 +46,9 @@ void Indexer::AppendKeys(Step& step) const {
   const uint32_t dim = config_.indexer.head_dim;
   const VectorKernels& v = backend_.vector();
   backend_.ForRows(step.rows(), [&](size_t r) {
-    const auto rotate = [&](float* x) { v.rotate_pairs(a.rope_cos.row(r), a.rope_sin.row(r), x, a.rope_cos.cols); };
+    const auto rotate = [&](float* x) {
+      v.rotate_pairs(a.rope_cos.row(r), a.rope_sin.row(r), x, a.rope_cos.cols);
+    };
     float* const key = step.cache(r).index_key(layer_, step.row(r).position);
     v.layer_norm(a.index_k.row(r), w_.k_norm.data(), w_.k_norm_bias.data(), kKeyNormEps, key, dim);
     rotate(key);
@@ -54,7 +58,8 @@ void Indexer::AppendKeys(Step& step) const {
   });
 }
 
-void Indexer::SelectRow(Step& step, size_t r, std::span<float> scores, std::span<uint32_t> order) const {
+void Indexer::SelectRow(Step& step, size_t r, std::span<float> scores,
+                        std::span<uint32_t> order) const {
   const uint32_t heads = config_.indexer.heads;
   const uint32_t dim = config_.indexer.head_dim;
   const float head_scale = 1.0F / std::sqrt(static_cast<float>(heads));
@@ -78,13 +83,16 @@ void Indexer::SelectRow(Step& step, size_t r, std::span<float> scores, std::span
   SelectTopK(scores.first(keys), order, count, step.selection.SelectSome(r, count));
 }
 
-void SelectTopK(std::span<const float> scores, std::span<uint32_t> order, uint32_t count, uint32_t* selected) {
+void SelectTopK(std::span<const float> scores, std::span<uint32_t> order, uint32_t count,
+                uint32_t* selected) {
   const auto ranked = order.first(scores.size());
   std::iota(ranked.begin(), ranked.end(), 0U);
   const auto rank = [&](uint32_t t) {
     return std::isnan(scores[t]) ? -std::numeric_limits<float>::infinity() : scores[t];
   };
-  const auto better = [&](uint32_t s, uint32_t t) { return rank(s) != rank(t) ? rank(s) > rank(t) : s < t; };
+  const auto better = [&](uint32_t s, uint32_t t) {
+    return rank(s) != rank(t) ? rank(s) > rank(t) : s < t;
+  };
   const auto kept = ranked.begin() + static_cast<std::ptrdiff_t>(count);
   if (count < ranked.size()) {
     std::nth_element(ranked.begin(), kept, ranked.end(), better);

@@ -1,12 +1,13 @@
 // The lightning indexer of DSA: a small scorer that picks the keys a row may attend to.
 //
 //   qI = wq_b ql                      [nI, dI], from the normed query latent
-//   kI = LayerNorm(wk a)              [dI], cached per position; both rotated in their first P values
-//   wI = weights_proj a               [nI], may be negative
-//   score(t) = sum over h of wI[h] nI^-0.5 max(0, dI^-0.5 qI[h] . kI_t)      for t <= p
-//   S(p) = the min(K, p + 1) best, higher score first, then the lower position
+//   kI = LayerNorm(wk a)              [dI], cached per position; both rotated in their first P
+//   values wI = weights_proj a               [nI], may be negative score(t) = sum over h of wI[h]
+//   nI^-0.5 max(0, dI^-0.5 qI[h] . kI_t)      for t <= p S(p) = the min(K, p + 1) best, higher
+//   score first, then the lower position
 //
-// Source: DeepSeek-V3.2 report, section 2; order of norm and rotation as in transformers' GlmMoeDsaIndexer.
+// Source: DeepSeek-V3.2 report, section 2; order of norm and rotation as in transformers'
+// GlmMoeDsaIndexer.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,11 @@ namespace coli {
 class Indexer {
  public:
   // References must outlive the indexer. `context`: the largest number of keys of a sequence.
-  Indexer(const ModelConfig& config, const IndexerWeights& weights, LayerId layer, Backend& backend);
+  Indexer(const ModelConfig& config, const IndexerWeights& weights, LayerId layer,
+          Backend& backend);
 
-  // Reads step.a.normed and step.a.q_latent; appends this step's keys to the caches and writes step.selection.
-  // `scores`: scratch for as many floats as a sequence has positions.
+  // Reads step.a.normed and step.a.q_latent; appends this step's keys to the caches and writes
+  // step.selection. `scores`: scratch for as many floats as a sequence has positions.
   void Select(Step& step, std::span<float> scores, std::span<uint32_t> order) const;
 
  private:
@@ -40,8 +42,9 @@ class Indexer {
   Backend& backend_;
 };
 
-// The `count` best of scores[0 .. n), ascending by position: higher score first, then the lower position; NaN counts as
-// minus infinity. `order` is scratch for n values. Pure.
-void SelectTopK(std::span<const float> scores, std::span<uint32_t> order, uint32_t count, uint32_t* selected);
+// The `count` best of scores[0 .. n), ascending by position: higher score first, then the lower
+// position; NaN counts as minus infinity. `order` is scratch for n values. Pure.
+void SelectTopK(std::span<const float> scores, std::span<uint32_t> order, uint32_t count,
+                uint32_t* selected);
 
 }  // namespace coli

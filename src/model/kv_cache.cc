@@ -22,7 +22,8 @@ uint64_t KvCache::Bytes(const ModelConfig& config, uint32_t capacity, bool with_
   return floats * sizeof(float);
 }
 
-Result<KvCache> KvCache::Create(const ModelConfig& config, uint32_t capacity, bool with_mtp, uint32_t first_position) {
+Result<KvCache> KvCache::Create(const ModelConfig& config, uint32_t capacity, bool with_mtp,
+                                uint32_t first_position) {
   KvCache cache;
   cache.latent_dim_ = config.attention.latent_dim();
   cache.key_dim_ = config.indexer.head_dim;

@@ -4,8 +4,9 @@
 
 namespace coli {
 
-Result<LayerScratch> LayerScratch::Create(const ModelConfig& config, Backend& backend, uint32_t max_rows,
-                                          uint32_t context, bool explicit_attention) {
+Result<LayerScratch> LayerScratch::Create(const ModelConfig& config, Backend& backend,
+                                          uint32_t max_rows, uint32_t context,
+                                          bool explicit_attention) {
   COLI_ASSIGN_OR_RETURN(AttentionScratch attention,
                         AttentionScratch::Create(config, backend.pool().threads(), context));
   return LayerScratch{std::move(attention),
@@ -16,8 +17,13 @@ Result<LayerScratch> LayerScratch::Create(const ModelConfig& config, Backend& ba
                       explicit_attention};
 }
 
-Layer::Layer(const ModelConfig& config, const LayerWeights& weights, LayerId id, Backend& backend, ExpertStore& store)
-    : config_(config), w_(weights), id_(id), backend_(backend), attention_(config, weights.attention, id, backend) {
+Layer::Layer(const ModelConfig& config, const LayerWeights& weights, LayerId id, Backend& backend,
+             ExpertStore& store)
+    : config_(config),
+      w_(weights),
+      id_(id),
+      backend_(backend),
+      attention_(config, weights.attention, id, backend) {
   if (weights.indexer) {
     indexer_.emplace(config, *weights.indexer, id, backend);
   }
@@ -52,13 +58,15 @@ Status Layer::FeedForward(Step& step, LayerScratch& scratch) const {
 void Layer::Normalize(Step& step, const std::vector<float>& weight) const {
   const Activations& a = step.a;
   backend_.ForRows(step.rows(), [&](size_t r) {
-    backend_.vector().rms_norm(a.x.row(r), weight.data(), config_.rms_norm_eps, a.normed.row(r), a.x.cols);
+    backend_.vector().rms_norm(a.x.row(r), weight.data(), config_.rms_norm_eps, a.normed.row(r),
+                               a.x.cols);
   });
 }
 
 void Layer::AddToResidual(Step& step) const {
   const Activations& a = step.a;
-  backend_.ForRows(step.rows(), [&](size_t r) { backend_.vector().add(a.mixed.row(r), a.x.row(r), a.x.cols); });
+  backend_.ForRows(step.rows(),
+                   [&](size_t r) { backend_.vector().add(a.mixed.row(r), a.x.row(r), a.x.cols); });
 }
 
 // A value that is not finite would spread silently; here the layer that made it is still known.
@@ -67,8 +75,10 @@ Status Layer::CheckFinite(const Step& step) const {
     const float* const x = step.a.x.row(r);
     for (uint32_t i = 0; i < step.a.x.cols; ++i) {
       if (!std::isfinite(x[i])) {
-        return Fail(ErrorCode::kNumeric, "layer {}, position {}: the residual stream is not finite; are the weights damaged?",
-                    Raw(id_), step.row(r).position);
+        return Fail(
+            ErrorCode::kNumeric,
+            "layer {}, position {}: the residual stream is not finite; are the weights damaged?",
+            Raw(id_), step.row(r).position);
       }
     }
   }

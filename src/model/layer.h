@@ -14,29 +14,30 @@ namespace coli {
 // Working memory that the layers of one model share, one layer at a time.
 struct LayerScratch {
   AttentionScratch attention;
-  std::vector<float> key_scores;     // [context]
-  std::vector<uint32_t> key_order;   // [context]
+  std::vector<float> key_scores;    // [context]
+  std::vector<uint32_t> key_order;  // [context]
   ExpertPlan plan;
   RouteScratch route;
   bool explicit_attention;
 
-  static Result<LayerScratch> Create(const ModelConfig& config, Backend& backend, uint32_t max_rows, uint32_t context,
-                                     bool explicit_attention);
+  static Result<LayerScratch> Create(const ModelConfig& config, Backend& backend, uint32_t max_rows,
+                                     uint32_t context, bool explicit_attention);
 };
 
 class Layer {
  public:
   // References must outlive the layer.
-  Layer(const ModelConfig& config, const LayerWeights& weights, LayerId id, Backend& backend, ExpertStore& store);
+  Layer(const ModelConfig& config, const LayerWeights& weights, LayerId id, Backend& backend,
+        ExpertStore& store);
 
-  // step.a.x: the residual stream, updated in place. Layers without an indexer use the selection that the step holds.
-  // Errors name the layer.
+  // step.a.x: the residual stream, updated in place. Layers without an indexer use the selection
+  // that the step holds. Errors name the layer.
   Status Run(Step& step, LayerScratch& scratch) const;
 
  private:
   Status FeedForward(Step& step, LayerScratch& scratch) const;
-  void Normalize(Step& step, const std::vector<float>& weight) const;   // x -> normed
-  void AddToResidual(Step& step) const;                                 // x += mixed
+  void Normalize(Step& step, const std::vector<float>& weight) const;  // x -> normed
+  void AddToResidual(Step& step) const;                                // x += mixed
   Status CheckFinite(const Step& step) const;
 
   const ModelConfig& config_;

@@ -27,7 +27,7 @@ void ExpertPlan::Group(uint32_t rows) {
     const uint32_t first = first_use_.back();
     experts_.push_back(ExpertId{static_cast<int32_t>(e)});
     first_use_.push_back(first + count_[e]);
-    count_[e] = first;   // from here on: where the next use goes
+    count_[e] = first;  // from here on: where the next use goes
   }
   uses_.resize(first_use_.back());
   for (uint32_t row = 0; row < rows; ++row) {
@@ -37,15 +37,15 @@ void ExpertPlan::Group(uint32_t rows) {
   }
 }
 
-MixtureOfExperts::MixtureOfExperts(const ModelConfig& config, const MoeWeights& weights, LayerId layer,
-                                   Backend& backend, ExpertStore& store)
+MixtureOfExperts::MixtureOfExperts(const ModelConfig& config, const MoeWeights& weights,
+                                   LayerId layer, Backend& backend, ExpertStore& store)
     : config_(config), w_(weights), layer_(layer), backend_(backend), store_(store) {}
 
 Status MixtureOfExperts::Run(Step& step, ExpertPlan& plan, RouteScratch& route) const {
   const Activations& a = step.a;
   COLI_RETURN_IF_ERROR(RouteRows(step, plan, route));
   store_.Begin(layer_, plan.experts());
-  if (w_.shared) {   // computed while the first experts are being read
+  if (w_.shared) {  // computed while the first experts are being read
     backend_.Ffn(*w_.shared, step.Of(a.normed), a.ffn_inner, step.Of(a.mixed));
   }
   while (true) {
@@ -70,16 +70,19 @@ Status MixtureOfExperts::RouteRows(Step& step, ExpertPlan& plan, RouteScratch& r
   return Ok();
 }
 
-void MixtureOfExperts::RunExpert(Step& step, const FfnView& expert, std::span<const ExpertPlan::Use> uses) const {
+void MixtureOfExperts::RunExpert(Step& step, const FfnView& expert,
+                                 std::span<const ExpertPlan::Use> uses) const {
   const Activations& a = step.a;
   const auto rows = static_cast<uint32_t>(uses.size());
   const MatrixView in = a.expert_in.Rows(0, rows);
   const MatrixView out = a.expert_out.Rows(0, rows);
-  backend_.ForRows(rows, [&](size_t i) { std::copy_n(a.normed.row(uses[i].row), in.cols, in.row(i)); });
+  backend_.ForRows(rows,
+                   [&](size_t i) { std::copy_n(a.normed.row(uses[i].row), in.cols, in.row(i)); });
   backend_.Ffn(expert, in, a.ffn_inner, out);
   const uint32_t per_row = config_.router.experts_per_token;
   backend_.ForRows(rows, [&](size_t i) {
-    std::copy_n(out.row(i), out.cols, a.expert_outs.row(size_t{uses[i].row} * per_row + uses[i].rank));
+    std::copy_n(out.row(i), out.cols,
+                a.expert_outs.row(size_t{uses[i].row} * per_row + uses[i].rank));
   });
 }
 
@@ -91,7 +94,8 @@ void MixtureOfExperts::SumExperts(Step& step, const ExpertPlan& plan) const {
     float* const sum = a.expert_out.row(r);
     std::fill_n(sum, a.expert_out.cols, 0.0F);
     for (uint32_t rank = 0; rank < per_row; ++rank) {
-      v.axpy(plan.choices(r)[rank].weight, a.expert_outs.row(r * per_row + rank), sum, a.expert_out.cols);
+      v.axpy(plan.choices(r)[rank].weight, a.expert_outs.row(r * per_row + rank), sum,
+             a.expert_out.cols);
     }
     if (w_.shared) {
       v.add(a.mixed.row(r), sum, a.expert_out.cols);

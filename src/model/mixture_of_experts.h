@@ -2,8 +2,9 @@
 //
 //   MoE(m) = sum over chosen e, ascending, of w_e ffn_e(m)  +  ffn_shared(m)
 //
-// The chosen experts of all rows are one batch for the store; each is computed when its bytes are there, whatever the order,
-// into its own place, and the sum is taken in expert order afterwards: the result does not depend on the cache.
+// The chosen experts of all rows are one batch for the store; each is computed when its bytes are
+// there, whatever the order, into its own place, and the sum is taken in expert order afterwards:
+// the result does not depend on the cache.
 #pragma once
 
 #include <cstdint>
@@ -30,28 +31,32 @@ class ExpertPlan {
   };
 
   ExpertChoice* choices(size_t row) { return choices_.data() + row * experts_per_token_; }
-  const ExpertChoice* choices(size_t row) const { return choices_.data() + row * experts_per_token_; }
+  const ExpertChoice* choices(size_t row) const {
+    return choices_.data() + row * experts_per_token_;
+  }
   // Sorts the uses of `rows` rows by expert.
   void Group(uint32_t rows);
   // The experts that any row chose, ascending.
   std::span<const ExpertId> experts() const { return experts_; }
   // The uses of experts()[i], rows ascending.
-  std::span<const Use> uses(size_t i) const { return std::span(uses_).subspan(first_use_[i], first_use_[i + 1] - first_use_[i]); }
+  std::span<const Use> uses(size_t i) const {
+    return std::span(uses_).subspan(first_use_[i], first_use_[i + 1] - first_use_[i]);
+  }
 
  private:
   uint32_t experts_per_token_;
-  std::vector<ExpertChoice> choices_;   // [rows, k]
+  std::vector<ExpertChoice> choices_;  // [rows, k]
   std::vector<ExpertId> experts_;
   std::vector<Use> uses_;
-  std::vector<uint32_t> first_use_;     // [experts + 1]
-  std::vector<uint32_t> count_;         // [E]
+  std::vector<uint32_t> first_use_;  // [experts + 1]
+  std::vector<uint32_t> count_;      // [E]
 };
 
 class MixtureOfExperts {
  public:
   // References must outlive this.
-  MixtureOfExperts(const ModelConfig& config, const MoeWeights& weights, LayerId layer, Backend& backend,
-                   ExpertStore& store);
+  MixtureOfExperts(const ModelConfig& config, const MoeWeights& weights, LayerId layer,
+                   Backend& backend, ExpertStore& store);
 
   // step.a.normed -> step.a.mixed. Errors: kNumeric from the router, and what the store reports.
   Status Run(Step& step, ExpertPlan& plan, RouteScratch& route) const;

@@ -4,14 +4,15 @@
 
 namespace coli {
 
-MtpHead::MtpHead(const ModelConfig& config, const ModelWeights& weights, uint32_t index, Forward& forward,
-                 Backend& backend, ExpertStore& store)
+MtpHead::MtpHead(const ModelConfig& config, const ModelWeights& weights, uint32_t index,
+                 Forward& forward, Backend& backend, ExpertStore& store)
     : config_(config),
       weights_(weights),
       w_(weights.mtp[index]),
       forward_(forward),
       backend_(backend),
-      layer_(config, w_.layer, LayerId{static_cast<int32_t>(config.num_layers() + index)}, backend, store) {}
+      layer_(config, w_.layer, LayerId{static_cast<int32_t>(config.num_layers() + index)}, backend,
+             store) {}
 
 Result<MtpResult> MtpHead::Run(const std::vector<MtpRow>& rows) {
   Batch batch;

@@ -8,8 +8,9 @@
 namespace coli {
 namespace {
 
-// The checkpoint's tensors in words: calls visitor.Matrix(view, name, rows, cols) and visitor.Vector(floats, name, count)
-// for every always-used tensor. Source: model spec section b; names as in the Hugging Face checkpoint.
+// The checkpoint's tensors in words: calls visitor.Matrix(view, name, rows, cols) and
+// visitor.Vector(floats, name, count) for every always-used tensor. Source: model spec section b;
+// names as in the Hugging Face checkpoint.
 template <class Visitor>
 class Walk {
  public:
@@ -17,7 +18,8 @@ class Walk {
       : config_(config), hidden_(config.hidden_size), with_mtp_(with_mtp), visit_(visitor) {}
 
   Status Run(ModelWeights& w) {
-    COLI_RETURN_IF_ERROR(visit_.Matrix(w.embed, "model.embed_tokens.weight", config_.vocab_size, hidden_));
+    COLI_RETURN_IF_ERROR(
+        visit_.Matrix(w.embed, "model.embed_tokens.weight", config_.vocab_size, hidden_));
     w.layers.resize(config_.num_layers());
     for (uint32_t i = 0; i < config_.num_layers(); ++i) {
       COLI_RETURN_IF_ERROR(Layer(w.layers[i], i));
@@ -44,7 +46,8 @@ class Walk {
     if (kind.indexer == IndexerKind::kFull) {
       COLI_RETURN_IF_ERROR(Indexer(w.indexer.emplace(), p + "self_attn.indexer."));
     }
-    COLI_RETURN_IF_ERROR(visit_.Vector(w.post_attention_norm, p + "post_attention_layernorm.weight", hidden_));
+    COLI_RETURN_IF_ERROR(
+        visit_.Vector(w.post_attention_norm, p + "post_attention_layernorm.weight", hidden_));
     return kind.ffn == FfnKind::kDense
                ? Ffn(w.dense.emplace(), p + "mlp.", config_.dense_intermediate_size)
                : Moe(w.moe.emplace(), p + "mlp.");
@@ -54,17 +57,21 @@ class Walk {
     const AttentionConfig& a = config_.attention;
     COLI_RETURN_IF_ERROR(visit_.Matrix(w.q_a, p + "q_a_proj.weight", a.q_lora_rank, hidden_));
     COLI_RETURN_IF_ERROR(visit_.Vector(w.q_a_norm, p + "q_a_layernorm.weight", a.q_lora_rank));
-    COLI_RETURN_IF_ERROR(visit_.Matrix(w.q_b, p + "q_b_proj.weight", a.heads * a.qk_head_dim(), a.q_lora_rank));
-    COLI_RETURN_IF_ERROR(visit_.Matrix(w.kv_a, p + "kv_a_proj_with_mqa.weight", a.latent_dim(), hidden_));
+    COLI_RETURN_IF_ERROR(
+        visit_.Matrix(w.q_b, p + "q_b_proj.weight", a.heads * a.qk_head_dim(), a.q_lora_rank));
+    COLI_RETURN_IF_ERROR(
+        visit_.Matrix(w.kv_a, p + "kv_a_proj_with_mqa.weight", a.latent_dim(), hidden_));
     COLI_RETURN_IF_ERROR(visit_.Vector(w.kv_a_norm, p + "kv_a_layernorm.weight", a.kv_lora_rank));
-    COLI_RETURN_IF_ERROR(visit_.Matrix(w.kv_b, p + "kv_b_proj.weight", a.heads * (a.qk_nope_head_dim + a.v_head_dim),
+    COLI_RETURN_IF_ERROR(visit_.Matrix(w.kv_b, p + "kv_b_proj.weight",
+                                       a.heads * (a.qk_nope_head_dim + a.v_head_dim),
                                        a.kv_lora_rank));
     return visit_.Matrix(w.o, p + "o_proj.weight", hidden_, a.heads * a.v_head_dim);
   }
 
   Status Indexer(IndexerWeights& w, const std::string& p) {
     const IndexerConfig& x = config_.indexer;
-    COLI_RETURN_IF_ERROR(visit_.Matrix(w.wq_b, p + "wq_b.weight", x.heads * x.head_dim, config_.attention.q_lora_rank));
+    COLI_RETURN_IF_ERROR(visit_.Matrix(w.wq_b, p + "wq_b.weight", x.heads * x.head_dim,
+                                       config_.attention.q_lora_rank));
     COLI_RETURN_IF_ERROR(visit_.Matrix(w.wk, p + "wk.weight", x.head_dim, hidden_));
     COLI_RETURN_IF_ERROR(visit_.Vector(w.k_norm, p + "k_norm.weight", x.head_dim));
     COLI_RETURN_IF_ERROR(visit_.Vector(w.k_norm_bias, p + "k_norm.bias", x.head_dim));
@@ -78,12 +85,15 @@ class Walk {
   }
 
   Status Moe(MoeWeights& w, const std::string& p) {
-    COLI_RETURN_IF_ERROR(visit_.Matrix(w.router, p + "gate.weight", config_.router.experts, hidden_));
-    COLI_RETURN_IF_ERROR(visit_.Vector(w.correction_bias, p + "gate.e_score_correction_bias", config_.router.experts));
+    COLI_RETURN_IF_ERROR(
+        visit_.Matrix(w.router, p + "gate.weight", config_.router.experts, hidden_));
+    COLI_RETURN_IF_ERROR(visit_.Vector(w.correction_bias, p + "gate.e_score_correction_bias",
+                                       config_.router.experts));
     if (config_.shared_experts == 0) {
       return Ok();
     }
-    return Ffn(w.shared.emplace(), p + "shared_experts.", config_.expert_intermediate_size * config_.shared_experts);
+    return Ffn(w.shared.emplace(), p + "shared_experts.",
+               config_.expert_intermediate_size * config_.shared_experts);
   }
 
   Status Mtp(MtpWeights& w, uint32_t i) {
@@ -102,23 +112,31 @@ class Walk {
 };
 
 template <class Visitor>
-Status WalkWeights(const ModelConfig& config, bool with_mtp, Visitor& visitor, ModelWeights& weights) {
+Status WalkWeights(const ModelConfig& config, bool with_mtp, Visitor& visitor,
+                   ModelWeights& weights) {
   return Walk<Visitor>(config, with_mtp, visitor).Run(weights);
 }
 
-// Adds up what the matrices will take.
-struct Sizer {
+// Lists every tensor and adds up what the matrices will take.
+struct Cataloguer {
   const Container& container;
-  uint64_t bytes = 0;
+  WeightCatalog& catalog;
 
   Status Matrix(WeightView&, const std::string& name, uint32_t rows, uint32_t cols) {
     COLI_ASSIGN_OR_RETURN(const StoredMatrix stored, container.FindMatrix(name, rows, cols));
-    bytes += AlignUp(Container::PackedBytes(stored), 64);
+    catalog.dense.push_back({name, stored.format, stored.bytes()});
+    catalog.dense_bytes += AlignUp(Container::PackedBytes(stored), 64);
     return Ok();
   }
-  Status Vector(std::vector<float>&, const std::string& name, uint32_t) {
-    return container.Has(name) ? Ok() : Fail(ErrorCode::kNotFound, "{}: tensor {} is missing",
-                                             container.directory().string(), name);
+  Status Vector(std::vector<float>&, const std::string& name, uint32_t count) {
+    COLI_RETURN_IF_ERROR(
+        container.ReadVector(name, count));  // a few kilobytes: checked now, kept later
+    const StoredTensor& stored = container.tensors().find(name)->second;
+    const FormatId format = stored.dtype == DType::kBf16  ? FormatId::kBf16
+                            : stored.dtype == DType::kF16 ? FormatId::kF16
+                                                          : FormatId::kF32;
+    catalog.dense.push_back({name, Format{format}, stored.bytes});
+    return Ok();
   }
 };
 
@@ -144,18 +162,22 @@ struct Loader {
   }
 };
 
-Result<ExpertRecord> LocateExpert(const ModelConfig& config, const Container& container, uint32_t layer,
-                                  uint32_t expert) {
+Result<ExpertRecord> LocateExpert(const ModelConfig& config, const Container& container,
+                                  uint32_t layer, uint32_t expert) {
   const std::string p = fmt::format("model.layers.{}.mlp.experts.{}.", layer, expert);
   const uint32_t inner = config.expert_intermediate_size;
   ExpertRecord record;
-  COLI_ASSIGN_OR_RETURN(record.gate, container.FindMatrix(p + "gate_proj.weight", inner, config.hidden_size));
-  COLI_ASSIGN_OR_RETURN(record.up, container.FindMatrix(p + "up_proj.weight", inner, config.hidden_size));
-  COLI_ASSIGN_OR_RETURN(record.down, container.FindMatrix(p + "down_proj.weight", config.hidden_size, inner));
+  COLI_ASSIGN_OR_RETURN(record.gate,
+                        container.FindMatrix(p + "gate_proj.weight", inner, config.hidden_size));
+  COLI_ASSIGN_OR_RETURN(record.up,
+                        container.FindMatrix(p + "up_proj.weight", inner, config.hidden_size));
+  COLI_ASSIGN_OR_RETURN(record.down,
+                        container.FindMatrix(p + "down_proj.weight", config.hidden_size, inner));
   return record;
 }
 
-Status LocateExperts(const ModelConfig& config, const Container& container, uint32_t layers, WeightCatalog& catalog) {
+Status LocateExperts(const ModelConfig& config, const Container& container, uint32_t layers,
+                     WeightCatalog& catalog) {
   catalog.experts.resize(layers);
   for (uint32_t layer = 0; layer < layers; ++layer) {
     if (config.layer(LayerId{static_cast<int32_t>(layer)}).ffn == FfnKind::kDense) {
@@ -176,7 +198,8 @@ Status LocateExperts(const ModelConfig& config, const Container& container, uint
 Status RefuseBiases(const Container& container) {
   for (const auto& [name, tensor] : container.tensors()) {
     if (name.ends_with("_proj.bias") || name.ends_with("_proj_with_mqa.bias")) {
-      return Fail(ErrorCode::kUnsupported, "{}: tensor {}: this model family has no projection biases",
+      return Fail(ErrorCode::kUnsupported,
+                  "{}: tensor {}: this model family has no projection biases",
                   container.directory().string(), name);
     }
   }
@@ -185,25 +208,24 @@ Status RefuseBiases(const Container& container) {
 
 }  // namespace
 
-Result<WeightCatalog> LocateWeights(const ModelConfig& config, const Container& container, bool with_mtp) {
+Result<WeightCatalog> LocateWeights(const ModelConfig& config, const Container& container,
+                                    bool with_mtp) {
   COLI_RETURN_IF_ERROR(RefuseBiases(container));
   WeightCatalog catalog;
-  Sizer sizer{container};
+  Cataloguer cataloguer{container, catalog};
   ModelWeights unused;
-  COLI_RETURN_IF_ERROR(WalkWeights(config, with_mtp, sizer, unused));
-  catalog.dense_bytes = sizer.bytes;
+  COLI_RETURN_IF_ERROR(WalkWeights(config, with_mtp, cataloguer, unused));
   const uint32_t layers = config.num_layers() + (with_mtp ? config.mtp_layers : 0);
   COLI_RETURN_IF_ERROR(LocateExperts(config, container, layers, catalog));
   return catalog;
 }
 
-Result<ModelWeights> LoadWeights(const ModelConfig& config, const Container& container, bool with_mtp,
+Result<ModelWeights> LoadWeights(const ModelConfig& config, const Container& container,
+                                 uint64_t dense_bytes, bool with_mtp,
                                  const std::function<void(uint64_t, uint64_t)>& progress) {
   ModelWeights weights;
-  Sizer sizer{container};
-  COLI_RETURN_IF_ERROR(WalkWeights(config, with_mtp, sizer, weights));
-  COLI_ASSIGN_OR_RETURN(weights.bytes, AlignedBuffer::Allocate(sizer.bytes));
-  Loader loader{container, weights.bytes.bytes(), sizer.bytes, progress};
+  COLI_ASSIGN_OR_RETURN(weights.bytes, AlignedBuffer::Allocate(dense_bytes));
+  Loader loader{container, weights.bytes.bytes(), dense_bytes, progress};
   COLI_RETURN_IF_ERROR(WalkWeights(config, with_mtp, loader, weights));
   if (config.tied_embeddings) {
     weights.lm_head = weights.embed;

@@ -1,5 +1,5 @@
-// Which expert leaves the cache. A pure state machine: events in, victim out; no clock, no I/O, no locks, so that it can be
-// replayed on recorded traces. Engine thread only.
+// Which expert leaves the cache. A pure state machine: events in, victim out; no clock, no I/O, no
+// locks, so that it can be replayed on recorded traces. Engine thread only.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,11 @@ struct ExpertKey {
 class CachePolicy {
  public:
   virtual ~CachePolicy() = default;
-  virtual void OnInsert(ExpertKey key) = 0;   // now resident, and in use
-  virtual void OnUse(ExpertKey key) = 0;      // a resident expert was asked for
-  virtual void OnRemove(ExpertKey key) = 0;   // no longer resident
-  // The resident expert to give up, among those for which `pinned` is false; nothing when all are pinned.
+  virtual void OnInsert(ExpertKey key) = 0;  // now resident, and in use
+  virtual void OnUse(ExpertKey key) = 0;     // a resident expert was asked for
+  virtual void OnRemove(ExpertKey key) = 0;  // no longer resident
+  // The resident expert to give up, among those for which `pinned` is false; nothing when all are
+  // pinned.
   virtual std::optional<ExpertKey> Victim(const std::function<bool(ExpertKey)>& pinned) const = 0;
   virtual std::string_view name() const = 0;
 };

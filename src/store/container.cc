@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".safetensors";
-constexpr std::string_view kReferenceName = "reference.safetensors";   // expected results beside a test model
+constexpr std::string_view kReferenceName =
+    "reference.safetensors";  // expected results beside a test model
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 constexpr std::string_view kScalesSuffix = ".qs";
 constexpr std::string_view kStampsKey = "colibri.fmt";
@@ -31,22 +32,25 @@ bool IsWeightsFile(std::string_view name) {
 
 // Weights in files that are not read here, for the message when there are no others.
 bool IsForeignWeightsFile(std::string_view name) {
-  return name.ends_with(".gguf") || name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth");
+  return name.ends_with(".gguf") || name.ends_with(".bin") || name.ends_with(".pt") ||
+         name.ends_with(".pth");
 }
 
 struct Listing {
-  std::vector<fs::path> weights;   // by name
-  std::string foreign;             // the name of one foreign weights file, if any
+  std::vector<fs::path> weights;  // by name
+  std::string foreign;            // the name of one foreign weights file, if any
 };
 
 Result<Listing> List(const fs::path& directory) {
   std::error_code error;
   const fs::file_status status = fs::status(directory, error);
   if (!fs::exists(status)) {
-    return Fail(ErrorCode::kNotFound, "{}: expected a model directory, found nothing", directory.string());
+    return Fail(ErrorCode::kNotFound, "{}: expected a model directory, found nothing",
+                directory.string());
   }
   if (!fs::is_directory(status)) {
-    return Fail(ErrorCode::kInvalidArgument, "{}: expected a model directory, found a file", directory.string());
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected a model directory, found a file",
+                directory.string());
   }
   Listing listing;
   fs::directory_iterator entry(directory, error);
@@ -67,12 +71,16 @@ Result<Listing> List(const fs::path& directory) {
 
 // The float format of a dtype; nothing for integers and what is not implemented.
 std::optional<FormatId> FloatFormat(DType dtype) {
-  switch (dtype) {
-    case DType::kF32: return FormatId::kF32;
-    case DType::kBf16: return FormatId::kBf16;
-    case DType::kF16: return FormatId::kF16;
-    default: return std::nullopt;   // NOLINT: most dtypes
+  if (dtype == DType::kF32) {
+    return FormatId::kF32;
   }
+  if (dtype == DType::kBf16) {
+    return FormatId::kBf16;
+  }
+  if (dtype == DType::kF16) {
+    return FormatId::kF16;
+  }
+  return std::nullopt;
 }
 
 bool IsCodes(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
@@ -90,22 +98,28 @@ std::string Describe(const StoredTensor& tensor) {
 }
 
 tl::unexpected<Error> UnsupportedDType(const StoredTensor& tensor, std::string_view name) {
-  return Fail(ErrorCode::kUnsupported, "{}: expected F32, BF16, F16, or U8 with scales, found {}, which is not implemented",
+  return Fail(ErrorCode::kUnsupported,
+              "{}: expected F32, BF16, F16, or U8 with scales, found {}, which is not implemented",
               Place(tensor, name), Describe(tensor));
 }
 
 Extent ExtentOf(const StoredTensor& tensor) { return {tensor.file, tensor.offset, tensor.bytes}; }
 
 // Stamps speak of dense tensors only: there are too many routed experts to list.
-bool IsRoutedExpert(std::string_view name) { return name.find(".experts.") != std::string_view::npos; }
+bool IsRoutedExpert(std::string_view name) {
+  return name.find(".experts.") != std::string_view::npos;
+}
 
 }  // namespace
 
 Result<Container> Container::Open(const fs::path& directory) {
   COLI_ASSIGN_OR_RETURN(const Listing listing, List(directory));
   if (listing.weights.empty()) {
-    return Fail(ErrorCode::kNotFound, "{}: expected weights in *{} files, found none{}", directory.string(), kExtension,
-                listing.foreign.empty() ? "" : fmt::format(" (only {}, which is not read)", listing.foreign));
+    return Fail(ErrorCode::kNotFound, "{}: expected weights in *{} files, found none{}",
+                directory.string(), kExtension,
+                listing.foreign.empty()
+                    ? ""
+                    : fmt::format(" (only {}, which is not read)", listing.foreign));
   }
   Container container;
   container.directory_ = directory;
@@ -121,8 +135,8 @@ Status Container::AddFile(const fs::path& path) {
   for (const auto& entry : file->header().entries()) {
     const auto [place, is_new] = tensors_.emplace(entry.name, file->Tensor(entry));
     if (!is_new) {
-      return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected in one file, found in {} too", path.string(), entry.name,
-                  place->second.file->path());
+      return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected in one file, found in {} too",
+                  path.string(), entry.name, place->second.file->path());
     }
   }
   COLI_RETURN_IF_ERROR(AddStamps(*file));
@@ -138,23 +152,25 @@ Status Container::AddStamps(const SafetensorsFile& file) {
   const std::string place = fmt::format("{}: {}", file.file().path(), kStampsKey);
   COLI_ASSIGN_OR_RETURN(const Json stamps, ParseJson(text->second, place, {.max_depth = 2}));
   if (!stamps.is_object()) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected an object from tensor names to format names", place);
+    return Fail(ErrorCode::kCorrupt, "{}: expected an object from tensor names to format names",
+                place);
   }
   for (const auto& [tensor, value] : stamps.items()) {
     const std::string format = value.is_string() ? value.get<std::string>() : "";
     if (!IsKnownFormatName(format)) {
-      return Fail(ErrorCode::kUnsupported, "{}: tensor {}: expected the name of a known format, found {}", place, tensor,
+      return Fail(ErrorCode::kUnsupported,
+                  "{}: tensor {}: expected the name of a known format, found {}", place, tensor,
                   value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80));
     }
     const auto [stamp, is_new] = stamps_.emplace(tensor, format);
     if (!is_new && stamp->second != format) {
-      return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected {} as another file says, found {}", place, tensor,
-                  stamp->second, format);
+      return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected {} as another file says, found {}",
+                  place, tensor, stamp->second, format);
     }
   }
   if (stamps_.size() > kMaxStamps) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected at most {} stamps in all files, found {}", place, kMaxStamps,
-                stamps_.size());
+    return Fail(ErrorCode::kCorrupt, "{}: expected at most {} stamps in all files, found {}", place,
+                kMaxStamps, stamps_.size());
   }
   return Ok();
 }
@@ -164,25 +180,31 @@ Status Container::CheckIndex() const {
   const fs::path path = directory_ / kIndexName;
   auto text = ReadTextFile(path, kMaxIndexBytes);
   if (!text) {
-    return text.error().code == ErrorCode::kNotFound ? Ok() : tl::unexpected<Error>(std::move(text).error());
+    return text.error().code == ErrorCode::kNotFound
+               ? Ok()
+               : tl::unexpected<Error>(std::move(text).error());
   }
-  COLI_ASSIGN_OR_RETURN(const Json index, ParseJson(*text, path.string(), {.max_bytes = kMaxIndexBytes}));
+  COLI_ASSIGN_OR_RETURN(const Json index,
+                        ParseJson(*text, path.string(), {.max_bytes = kMaxIndexBytes}));
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
     return Fail(ErrorCode::kCorrupt, "{}: expected an object with a weight_map", path.string());
   }
   for (const auto& [name, value] : index["weight_map"].items()) {
     const std::string file = value.is_string() ? value.get<std::string>() : "";
-    const auto is_listed = [&](const auto& open) { return fs::path(open->file().path()).filename() == file; };
+    const auto is_listed = [&](const auto& open) {
+      return fs::path(open->file().path()).filename() == file;
+    };
     const auto found = tensors_.find(name);
     if (found != tensors_.end() && fs::path(found->second.file->path()).filename() == file) {
       continue;
     }
     if (std::ranges::none_of(files_, is_listed)) {
-      return Fail(ErrorCode::kNotFound, "{}: tensor {}: expected the file {} in the directory, found none", path.string(),
+      return Fail(ErrorCode::kNotFound,
+                  "{}: tensor {}: expected the file {} in the directory, found none", path.string(),
                   name, file.empty() ? "(no name)" : file);
     }
-    return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected in {}, found in {}", path.string(), name, file,
-                found == tensors_.end() ? "no file" : found->second.file->path());
+    return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected in {}, found in {}", path.string(),
+                name, file, found == tensors_.end() ? "no file" : found->second.file->path());
   }
   return Ok();
 }
@@ -192,13 +214,14 @@ bool Container::Has(std::string_view name) const { return tensors_.find(name) !=
 Result<const StoredTensor*> Container::Find(std::string_view name) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
-    return Fail(ErrorCode::kNotFound, "{}: tensor {}: expected in one of {} files, found in none", directory_.string(),
-                name, files_.size());
+    return Fail(ErrorCode::kNotFound, "{}: tensor {}: expected in one of {} files, found in none",
+                directory_.string(), name, files_.size());
   }
   return &found->second;
 }
 
-Result<StoredMatrix> Container::FindMatrix(std::string_view name, uint32_t rows, uint32_t cols) const {
+Result<StoredMatrix> Container::FindMatrix(std::string_view name, uint32_t rows,
+                                           uint32_t cols) const {
   COLI_ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
   if (FloatFormat(tensor->dtype)) {
     return FindFloats(name, *tensor, rows, cols);
@@ -209,25 +232,27 @@ Result<StoredMatrix> Container::FindMatrix(std::string_view name, uint32_t rows,
   return UnsupportedDType(*tensor, name);
 }
 
-Result<StoredMatrix> Container::FindFloats(std::string_view name, const StoredTensor& tensor, uint32_t rows,
-                                           uint32_t cols) const {
+Result<StoredMatrix> Container::FindFloats(std::string_view name, const StoredTensor& tensor,
+                                           uint32_t rows, uint32_t cols) const {
   if (tensor.shape != std::vector<uint64_t>{rows, cols}) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected shape [{}, {}], found {}", Place(tensor, name), rows, cols,
-                Describe(tensor));
+    return Fail(ErrorCode::kCorrupt, "{}: expected shape [{}, {}], found {}", Place(tensor, name),
+                rows, cols, Describe(tensor));
   }
   if (Has(fmt::format("{}{}", name, kScalesSuffix))) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected U8 codes because there is a tensor {}{}, found {}", Place(tensor, name),
-                name, kScalesSuffix, Describe(tensor));
+    return Fail(ErrorCode::kCorrupt,
+                "{}: expected U8 codes because there is a tensor {}{}, found {}",
+                Place(tensor, name), name, kScalesSuffix, Describe(tensor));
   }
-  return StoredMatrix{std::string(name), {*FloatFormat(tensor.dtype)}, rows, cols, ExtentOf(tensor), {}};
+  return StoredMatrix{
+      std::string(name), {*FloatFormat(tensor.dtype)}, rows, cols, ExtentOf(tensor), {}};
 }
 
-Result<StoredMatrix> Container::FindQuantized(std::string_view name, const StoredTensor& tensor, uint32_t rows,
-                                              uint32_t cols) const {
+Result<StoredMatrix> Container::FindQuantized(std::string_view name, const StoredTensor& tensor,
+                                              uint32_t rows, uint32_t cols) const {
   const auto scales = tensors_.find(fmt::format("{}{}", name, kScalesSuffix));
   if (scales == tensors_.end()) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected its scales in a tensor {}{}, found none", Place(tensor, name), name,
-                kScalesSuffix);
+    return Fail(ErrorCode::kCorrupt, "{}: expected its scales in a tensor {}{}, found none",
+                Place(tensor, name), name, kScalesSuffix);
   }
   std::optional<std::string_view> stamp;
   if (const auto found = stamps_.find(name); found != stamps_.end() && !IsRoutedExpert(name)) {
@@ -236,10 +261,11 @@ Result<StoredMatrix> Container::FindQuantized(std::string_view name, const Store
   const QuantizedBytes bytes{rows, cols, tensor.bytes, scales->second.bytes};
   COLI_ASSIGN_OR_RETURN(const Format format, RecognizeFormat(bytes, stamp, Place(tensor, name)));
   if (scales->second.dtype != DType::kF32) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected F32 scales, found {}", Place(scales->second, scales->first),
-                Describe(scales->second));
+    return Fail(ErrorCode::kCorrupt, "{}: expected F32 scales, found {}",
+                Place(scales->second, scales->first), Describe(scales->second));
   }
-  return StoredMatrix{std::string(name), format, rows, cols, ExtentOf(tensor), ExtentOf(scales->second)};
+  return StoredMatrix{std::string(name),       format, rows, cols, ExtentOf(tensor),
+                      ExtentOf(scales->second)};
 }
 
 Result<std::vector<float>> Container::ReadVector(std::string_view name, uint32_t count) const {
@@ -249,20 +275,23 @@ Result<std::vector<float>> Container::ReadVector(std::string_view name, uint32_t
     return UnsupportedDType(*tensor, name);
   }
   if (tensor->shape != std::vector<uint64_t>{count}) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected shape [{}], found {}", Place(*tensor, name), count, Describe(*tensor));
+    return Fail(ErrorCode::kCorrupt, "{}: expected shape [{}], found {}", Place(*tensor, name),
+                count, Describe(*tensor));
   }
   std::vector<std::byte> bytes(tensor->bytes);
   COLI_RETURN_IF_ERROR(tensor->file->ReadExact(tensor->offset, bytes));
   if (const auto index = FirstNonFinite(*format, bytes)) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected finite numbers, found one that is not at index {}", Place(*tensor, name),
-                *index);
+    return Fail(ErrorCode::kCorrupt,
+                "{}: expected finite numbers, found one that is not at index {}",
+                Place(*tensor, name), *index);
   }
   std::vector<float> values(count);
   Info(*format).decode_row(bytes.data(), nullptr, count, 0, values.data());
   return values;
 }
 
-Result<std::vector<float>> Container::ReadFloatMatrix(std::string_view name, uint32_t rows, uint32_t cols) const {
+Result<std::vector<float>> Container::ReadFloatMatrix(std::string_view name, uint32_t rows,
+                                                      uint32_t cols) const {
   COLI_ASSIGN_OR_RETURN(const StoredMatrix matrix, FindMatrix(name, rows, cols));
   COLI_ASSIGN_OR_RETURN(const AlignedBuffer buffer, AlignedBuffer::Allocate(PackedBytes(matrix)));
   COLI_ASSIGN_OR_RETURN(const WeightView view, Read(matrix, buffer.bytes()));
@@ -272,7 +301,8 @@ Result<std::vector<float>> Container::ReadFloatMatrix(std::string_view name, uin
   std::vector<float> values(uint64_t{rows} * cols);
   for (uint64_t row = 0; row < rows; ++row) {
     const float* scales = view.scales == nullptr ? nullptr : view.scales + row * scale_stride;
-    info.decode_row(view.codes + row * code_stride, scales, cols, view.format.group, values.data() + row * cols);
+    info.decode_row(view.codes + row * code_stride, scales, cols, view.format.group,
+                    values.data() + row * cols);
   }
   return values;
 }
@@ -281,7 +311,8 @@ uint64_t Container::PackedBytes(const StoredMatrix& matrix) {
   return AlignUp(matrix.codes.bytes, kScalesAlignment) + matrix.scales.bytes;
 }
 
-Result<WeightView> Container::Read(const StoredMatrix& matrix, std::span<std::byte> destination) const {
+Result<WeightView> Container::Read(const StoredMatrix& matrix,
+                                   std::span<std::byte> destination) const {
   COLI_CHECK(destination.size() >= PackedBytes(matrix));
   const std::span<std::byte> codes = destination.first(matrix.codes.bytes);
   if (auto status = matrix.codes.file->ReadExact(matrix.codes.offset, codes); !status) {

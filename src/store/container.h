@@ -1,8 +1,10 @@
 // A model directory as a verified map from tensor name to bytes.
 //
-// Opens every *.safetensors file of a directory except `reference.safetensors` (shards, colibri's out-*, out-mtp-*, out-idx-*
-// files, with or without an index file; names that begin with a dot are not looked at). After Open has succeeded no extent lies outside its file. Thread-compatible;
-// reads are thread-safe. The files stay open, so replacing a file does not change a running program.
+// Opens every *.safetensors file of a directory except `reference.safetensors` (shards, colibri's
+// out-*, out-mtp-*, out-idx-* files, with or without an index file; names that begin with a dot are
+// not looked at). After Open has succeeded no extent lies outside its file. Thread-compatible;
+// reads are thread-safe. The files stay open, so replacing a file does not change a running
+// program.
 #pragma once
 
 #include <cstdint>
@@ -44,42 +46,49 @@ struct StoredMatrix {
 
 class Container {
  public:
-  // Errors: kNotFound (no directory, no weights, a file that the index lists), kCorrupt and others naming the file.
+  // Errors: kNotFound (no directory, no weights, a file that the index lists), kCorrupt and others
+  // naming the file.
   static Result<Container> Open(const std::filesystem::path& directory);
 
   bool Has(std::string_view name) const;
-  // The matrix `name` of [rows, cols] as the config says. Floats have exactly this shape; for quantised matrices (U8 or I8
-  // with `<name>.qs`) the stored shape means nothing and the format is recognised by byte counts and, where there is one,
-  // the `colibri.fmt` stamp (store/recognition.h). Errors: kNotFound; kUnsupported naming a format or dtype that is not
+  // The matrix `name` of [rows, cols] as the config says. Floats have exactly this shape; for
+  // quantised matrices (U8 or I8 with `<name>.qs`) the stored shape means nothing and the format is
+  // recognised by byte counts and, where there is one, the `colibri.fmt` stamp
+  // (store/recognition.h). Errors: kNotFound; kUnsupported naming a format or dtype that is not
   // implemented; kCorrupt naming file, tensor, expected and found.
   Result<StoredMatrix> FindMatrix(std::string_view name, uint32_t rows, uint32_t cols) const;
-  // A vector of `count` floats (F32, BF16 or F16 in the file), widened to f32. Refuses what is not finite.
+  // A vector of `count` floats (F32, BF16 or F16 in the file), widened to f32. Refuses what is not
+  // finite.
   Result<std::vector<float>> ReadVector(std::string_view name, uint32_t count) const;
-  // Any float matrix widened to f32, row-major (router, indexer weights_proj: they may be stored int8 with scales, too).
-  Result<std::vector<float>> ReadFloatMatrix(std::string_view name, uint32_t rows, uint32_t cols) const;
-  // Reads codes and scales to `destination` (codes first, scales at the next multiple of 64) and gives the view of it.
-  // `destination` is 4-byte aligned and holds at least PackedBytes(matrix). Errors name the tensor; scales must be finite
-  // and not negative, plain floats finite.
+  // Any float matrix widened to f32, row-major (router, indexer weights_proj: they may be stored
+  // int8 with scales, too).
+  Result<std::vector<float>> ReadFloatMatrix(std::string_view name, uint32_t rows,
+                                             uint32_t cols) const;
+  // Reads codes and scales to `destination` (codes first, scales at the next multiple of 64) and
+  // gives the view of it. `destination` is 4-byte aligned and holds at least PackedBytes(matrix).
+  // Errors name the tensor; scales must be finite and not negative, plain floats finite.
   Result<WeightView> Read(const StoredMatrix& matrix, std::span<std::byte> destination) const;
   static uint64_t PackedBytes(const StoredMatrix& matrix);
 
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
-  uint64_t total_bytes() const;     // of all files
+  uint64_t total_bytes() const;  // of all files
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
   std::filesystem::path directory_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::map<std::string, StoredTensor, std::less<>> tensors_;
-  std::map<std::string, std::string, std::less<>> stamps_;   // tensor name -> format name
+  std::map<std::string, std::string, std::less<>> stamps_;  // tensor name -> format name
 
   Status AddFile(const std::filesystem::path& path);
   Status AddStamps(const SafetensorsFile& file);
   Status CheckIndex() const;
   Result<const StoredTensor*> Find(std::string_view name) const;
-  Result<StoredMatrix> FindFloats(std::string_view name, const StoredTensor& tensor, uint32_t rows, uint32_t cols) const;
-  Result<StoredMatrix> FindQuantized(std::string_view name, const StoredTensor& tensor, uint32_t rows, uint32_t cols) const;
+  Result<StoredMatrix> FindFloats(std::string_view name, const StoredTensor& tensor, uint32_t rows,
+                                  uint32_t cols) const;
+  Result<StoredMatrix> FindQuantized(std::string_view name, const StoredTensor& tensor,
+                                     uint32_t rows, uint32_t cols) const;
 };
 
 }  // namespace coli

@@ -14,9 +14,6 @@ namespace coli {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using coli::testing::FloatTensor;
 using coli::testing::Metadata;
 using coli::testing::PatternBytes;
@@ -26,16 +23,21 @@ using coli::testing::TempDirectory;
 using coli::testing::TensorToWrite;
 using coli::testing::WriteFile;
 using coli::testing::WriteSafetensors;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 class ContainerTest : public ::testing::Test {
  protected:
-  void Write(const std::string& file, const std::vector<TensorToWrite>& tensors, const Metadata& metadata = {}) {
+  void Write(const std::string& file, const std::vector<TensorToWrite>& tensors,
+             const Metadata& metadata = {}) {
     WriteSafetensors(directory_ / file, tensors, metadata);
   }
-  void WriteQuantized(const std::string& file, Format format, uint32_t rows, uint32_t cols, const Metadata& metadata = {}) {
+  void WriteQuantized(const std::string& file, Format format, uint32_t rows, uint32_t cols,
+                      const Metadata& metadata = {}) {
     const auto matrix = QuantizedMatrix("w", format, rows, cols, 1);
     Write(file, {matrix.scales, matrix.codes}, metadata);
   }
@@ -48,7 +50,9 @@ class ContainerTest : public ::testing::Test {
   void ExpectError(const Result<T>& result, ErrorCode code, const std::vector<std::string>& texts) {
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, code) << result.error().message;
-    for (const std::string& text : texts) EXPECT_THAT(result.error().message, HasSubstr(text));
+    for (const std::string& text : texts) {
+      EXPECT_THAT(result.error().message, HasSubstr(text));
+    }
   }
   void ExpectOpenFails(ErrorCode code, const std::vector<std::string>& texts) {
     ExpectError(Container::Open(directory_.path()), code, texts);
@@ -78,14 +82,17 @@ TEST_F(ContainerTest, AllFilesOfTheDirectoryTogetherAreTheModel) {
 }
 
 TEST_F(ContainerTest, NoWeightsIsAnErrorThatSaysWhatWasLookedFor) {
-  ExpectOpenFails(ErrorCode::kNotFound, {directory_.path().string(), "expected weights in *.safetensors files, found none"});
+  ExpectOpenFails(ErrorCode::kNotFound, {directory_.path().string(),
+                                         "expected weights in *.safetensors files, found none"});
   WriteFile(directory_ / "pytorch_model.bin", "x");
   ExpectOpenFails(ErrorCode::kNotFound, {"only pytorch_model.bin, which is not read"});
   WriteFile(directory_ / "reference.safetensors", "x");
   ExpectOpenFails(ErrorCode::kNotFound, {"found none"});
 
-  ExpectError(Container::Open(directory_ / "missing"), ErrorCode::kNotFound, {"missing", "expected a model directory"});
-  ExpectError(Container::Open(directory_ / "pytorch_model.bin"), ErrorCode::kInvalidArgument, {"found a file"});
+  ExpectError(Container::Open(directory_ / "missing"), ErrorCode::kNotFound,
+              {"missing", "expected a model directory"});
+  ExpectError(Container::Open(directory_ / "pytorch_model.bin"), ErrorCode::kInvalidArgument,
+              {"found a file"});
 }
 
 TEST_F(ContainerTest, TheSameTensorInTwoFilesIsRefusedNamingBoth) {
@@ -130,12 +137,14 @@ TEST_F(ContainerTest, LinksToRegularFilesAreFollowedAsInHubCaches) {
 
 TEST_F(ContainerTest, ADirectoryThatCannotBeWrittenIsEnough) {
   Write("a.safetensors", {FloatTensor("t", {1}, {5})});
-  const auto entries_before = std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator());
+  const auto entries_before =
+      std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator());
   fs::permissions(directory_.path(), fs::perms::owner_read | fs::perms::owner_exec);
 
   EXPECT_THAT(Open().ReadVector("t", 1).value(), ElementsAre(5));
 
-  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()), entries_before);
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()),
+            entries_before);
   fs::permissions(directory_.path(), fs::perms::owner_all);
 }
 
@@ -151,19 +160,23 @@ TEST_F(ContainerTest, ADamagedFileIsNamed) {
 TEST_F(ContainerTest, AnIndexMustAgreeWithTheFiles) {
   Write("a.safetensors", {FloatTensor("t", {1}, {1})});
   Write("b.safetensors", {FloatTensor("u", {1}, {1}), FloatTensor("unlisted", {1}, {1})});
-  const auto index = [this](const std::string& text) { WriteFile(directory_ / "model.safetensors.index.json", text); };
+  const auto index = [this](const std::string& text) {
+    WriteFile(directory_ / "model.safetensors.index.json", text);
+  };
 
   index(R"({"metadata":{"total_size":8},"weight_map":{"t":"a.safetensors","u":"b.safetensors"}})");
   Open();
   index(R"({"weight_map":{"t":"a.safetensors","u":"a.safetensors"}})");
-  ExpectOpenFails(ErrorCode::kCorrupt, {"index.json", "tensor u: expected in a.safetensors", "b.safetensors"});
+  ExpectOpenFails(ErrorCode::kCorrupt,
+                  {"index.json", "tensor u: expected in a.safetensors", "b.safetensors"});
   index(R"({"weight_map":{"v":"a.safetensors"}})");
   ExpectOpenFails(ErrorCode::kCorrupt, {"tensor v: expected in a.safetensors, found in no file"});
   index(R"({"weight_map":{"v":"model-00002-of-00002.safetensors"}})");
   ExpectOpenFails(ErrorCode::kNotFound, {"expected the file model-00002-of-00002.safetensors"});
   index(R"({"weight_map":{"t":"../a.safetensors"}})");
   ExpectOpenFails(ErrorCode::kNotFound, {"../a.safetensors"});
-  for (const char* text : {"", "[]", "{}", R"({"weight_map":[]})", R"({"weight_map":{"t":1}})", "{\"weight_map\":{"}) {
+  for (const char* text :
+       {"", "[]", "{}", R"({"weight_map":[]})", R"({"weight_map":{"t":1}})", "{\"weight_map\":{"}) {
     index(text);
     EXPECT_FALSE(Container::Open(directory_.path())) << text;
   }
@@ -182,11 +195,13 @@ TEST_F(ContainerTest, FloatMatricesAreRecognisedByDTypeAndExactShape) {
   EXPECT_EQ(container.FindMatrix("f16", 3, 4)->format, Format{FormatId::kF16});
   ExpectError(container.FindMatrix("bf16", 4, 3), ErrorCode::kCorrupt,
               {"a.safetensors: tensor bf16: expected shape [4, 3], found BF16 [3, 4]"});
-  ExpectError(container.FindMatrix("none", 4, 3), ErrorCode::kNotFound, {"tensor none", directory_.path().string()});
+  ExpectError(container.FindMatrix("none", 4, 3), ErrorCode::kNotFound,
+              {"tensor none", directory_.path().string()});
 }
 
 TEST_F(ContainerTest, QuantisedMatricesMayHaveAnyShapeOfTheRightSize) {
-  for (const Format format : {Format{FormatId::kInt8Row}, Format{FormatId::kInt4Row}, Format{FormatId::kInt4Grouped, 64}}) {
+  for (const Format format : {Format{FormatId::kInt8Row}, Format{FormatId::kInt4Row},
+                              Format{FormatId::kInt4Grouped, 64}}) {
     auto matrix = QuantizedMatrix("w", format, 6, 200, 1);
     Write("a.safetensors", {matrix.scales, matrix.codes});
     const auto flat = Open().FindMatrix("w", 6, 200);
@@ -207,13 +222,16 @@ TEST_F(ContainerTest, QuantisedMatricesMayHaveAnyShapeOfTheRightSize) {
 TEST_F(ContainerTest, CodesAndScalesBelongTogether) {
   const auto matrix = QuantizedMatrix("w", {FormatId::kInt8Row}, 4, 10, 1);
   Write("a.safetensors", {matrix.codes});
-  ExpectError(Open().FindMatrix("w", 4, 10), ErrorCode::kCorrupt, {"tensor w: expected its scales in a tensor w.qs"});
+  ExpectError(Open().FindMatrix("w", 4, 10), ErrorCode::kCorrupt,
+              {"tensor w: expected its scales in a tensor w.qs"});
 
   Write("a.safetensors", {FloatTensor("w", {4, 10}, PatternFloats(40, 1)), matrix.scales});
-  ExpectError(Open().FindMatrix("w", 4, 10), ErrorCode::kCorrupt, {"tensor w: expected U8 codes", "w.qs"});
+  ExpectError(Open().FindMatrix("w", 4, 10), ErrorCode::kCorrupt,
+              {"tensor w: expected U8 codes", "w.qs"});
 
   Write("a.safetensors", {matrix.codes, {"w.qs", "I32", {4}, PatternBytes(16, 1)}});
-  ExpectError(Open().FindMatrix("w", 4, 10), ErrorCode::kCorrupt, {"tensor w.qs: expected F32 scales, found I32 [4]"});
+  ExpectError(Open().FindMatrix("w", 4, 10), ErrorCode::kCorrupt,
+              {"tensor w.qs: expected F32 scales, found I32 [4]"});
 }
 
 TEST_F(ContainerTest, DTypesAndFormatsThatAreNotImplementedAreNamed) {
@@ -225,9 +243,12 @@ TEST_F(ContainerTest, DTypesAndFormatsThatAreNotImplementedAreNamed) {
 
   ExpectError(container.FindMatrix("w", 4, 10), ErrorCode::kUnsupported, {"tensor w", "F8_E4M3"});
   ExpectError(container.FindMatrix("i", 4, 10), ErrorCode::kUnsupported, {"tensor i", "I64"});
-  ExpectError(container.FindMatrix("two", 8, 16), ErrorCode::kUnsupported, {"tensor two", "int2-row"});
-  ExpectError(container.FindMatrix("two", 8, 15), ErrorCode::kUnsupported, {"tensor two", "int2-row"});
-  ExpectError(container.FindMatrix("two", 8, 17), ErrorCode::kCorrupt, {"tensor two", "found 32 + 32 bytes"});
+  ExpectError(container.FindMatrix("two", 8, 16), ErrorCode::kUnsupported,
+              {"tensor two", "int2-row"});
+  ExpectError(container.FindMatrix("two", 8, 15), ErrorCode::kUnsupported,
+              {"tensor two", "int2-row"});
+  ExpectError(container.FindMatrix("two", 8, 17), ErrorCode::kCorrupt,
+              {"tensor two", "found 32 + 32 bytes"});
   ExpectError(container.ReadVector("i", 40), ErrorCode::kUnsupported, {"I64"});
 }
 
@@ -235,11 +256,13 @@ TEST_F(ContainerTest, DTypesAndFormatsThatAreNotImplementedAreNamed) {
 
 TEST_F(ContainerTest, StampsMustAgreeWithTheBytes) {
   const Format grouped{FormatId::kInt4Grouped, 64};
-  WriteQuantized("a.safetensors", grouped, 4, 200, {{"colibri.fmt", R"({"w":"int4-grouped","other":"int8-row"})"}});
+  WriteQuantized("a.safetensors", grouped, 4, 200,
+                 {{"colibri.fmt", R"({"w":"int4-grouped","other":"int8-row"})"}});
   EXPECT_EQ(Open().FindMatrix("w", 4, 200)->format, grouped);
 
   WriteQuantized("a.safetensors", grouped, 4, 200, {{"colibri.fmt", R"({"w":"int8-row"})"}});
-  ExpectError(Open().FindMatrix("w", 4, 200), ErrorCode::kCorrupt, {"expected int8-row as its stamp says"});
+  ExpectError(Open().FindMatrix("w", 4, 200), ErrorCode::kCorrupt,
+              {"expected int8-row as its stamp says"});
 
   WriteQuantized("a.safetensors", grouped, 4, 200, {{"colibri.fmt", R"({"w":"fp8-e4m3-b128"})"}});
   ExpectError(Open().FindMatrix("w", 4, 200), ErrorCode::kUnsupported, {"fp8-e4m3-b128"});
@@ -259,14 +282,19 @@ TEST_F(ContainerTest, StampsThatSayNothingSensibleAreRefusedAtOpen) {
 }
 
 TEST_F(ContainerTest, StampsOfSeveralFilesMustAgreeAndBeFew) {
-  WriteQuantized("a.safetensors", {FormatId::kInt8Row}, 4, 200, {{"colibri.fmt", R"({"w":"int8-row"})"}});
+  WriteQuantized("a.safetensors", {FormatId::kInt8Row}, 4, 200,
+                 {{"colibri.fmt", R"({"w":"int8-row"})"}});
   Write("b.safetensors", {FloatTensor("t", {1}, {1})}, {{"colibri.fmt", R"({"w":"int8-row"})"}});
   Open();
   Write("b.safetensors", {FloatTensor("t", {1}, {1})}, {{"colibri.fmt", R"({"w":"int4-row"})"}});
-  ExpectOpenFails(ErrorCode::kCorrupt, {"b.safetensors", "tensor w: expected int8-row as another file says, found int4-row"});
+  ExpectOpenFails(
+      ErrorCode::kCorrupt,
+      {"b.safetensors", "tensor w: expected int8-row as another file says, found int4-row"});
 
   nlohmann::json many;
-  for (int i = 0; i < 4'096; ++i) many["t" + std::to_string(i)] = "int8-row";
+  for (int i = 0; i < 4'096; ++i) {
+    many["t" + std::to_string(i)] = "int8-row";
+  }
   Write("b.safetensors", {FloatTensor("t", {1}, {1})}, {{"colibri.fmt", many.dump()}});
   ExpectOpenFails(ErrorCode::kCorrupt, {"at most 4096 stamps in all files, found 4097"});
 }
@@ -274,7 +302,8 @@ TEST_F(ContainerTest, StampsOfSeveralFilesMustAgreeAndBeFew) {
 TEST_F(ContainerTest, StampsAreNotUsedForRoutedExperts) {
   const std::string name = "model.layers.3.mlp.experts.0.up_proj.weight";
   const auto matrix = QuantizedMatrix(name, {FormatId::kInt8Row}, 4, 200, 1);
-  Write("a.safetensors", {matrix.scales, matrix.codes}, {{"colibri.fmt", R"({")" + name + R"(":"int4-row"})"}});
+  Write("a.safetensors", {matrix.scales, matrix.codes},
+        {{"colibri.fmt", R"({")" + name + R"(":"int4-row"})"}});
 
   EXPECT_EQ(Open().FindMatrix(name, 4, 200)->format, Format{FormatId::kInt8Row});
 }
@@ -282,34 +311,42 @@ TEST_F(ContainerTest, StampsAreNotUsedForRoutedExperts) {
 // --- reading ---
 
 TEST_F(ContainerTest, VectorsAreWidened) {
-  Write("a.safetensors", {FloatTensor("f32", {3}, {1.5F, -2, 0.25F}),
-                          {"bf16", "BF16", {2}, {std::byte{0xC0}, std::byte{0x3F}, std::byte{0x00}, std::byte{0xC0}}},
-                          {"f16", "F16", {2}, {std::byte{0x00}, std::byte{0x3E}, std::byte{0x00}, std::byte{0xC0}}}});
+  Write(
+      "a.safetensors",
+      {FloatTensor("f32", {3}, {1.5F, -2, 0.25F}),
+       {"bf16", "BF16", {2}, {std::byte{0xC0}, std::byte{0x3F}, std::byte{0x00}, std::byte{0xC0}}},
+       {"f16", "F16", {2}, {std::byte{0x00}, std::byte{0x3E}, std::byte{0x00}, std::byte{0xC0}}}});
   const Container container = Open();
 
   EXPECT_THAT(container.ReadVector("f32", 3).value(), ElementsAre(1.5F, -2, 0.25F));
   EXPECT_THAT(container.ReadVector("bf16", 2).value(), ElementsAre(1.5F, -2));
   EXPECT_THAT(container.ReadVector("f16", 2).value(), ElementsAre(1.5F, -2));
-  ExpectError(container.ReadVector("f32", 4), ErrorCode::kCorrupt, {"tensor f32: expected shape [4], found F32 [3]"});
+  ExpectError(container.ReadVector("f32", 4), ErrorCode::kCorrupt,
+              {"tensor f32: expected shape [4], found F32 [3]"});
   ExpectError(container.ReadVector("none", 4), ErrorCode::kNotFound, {"tensor none"});
 }
 
 TEST_F(ContainerTest, NumbersThatAreNotFiniteAreRefusedWithTheirPlace) {
-  Write("a.safetensors", {FloatTensor("v", {3}, {1, 2, kNan}), FloatTensor("m", {2, 3}, {0, 0, 0, 0, -kInf, 0}),
+  Write("a.safetensors", {FloatTensor("v", {3}, {1, 2, kNan}),
+                          FloatTensor("m", {2, 3}, {0, 0, 0, 0, -kInf, 0}),
                           {"b", "BF16", {1}, {std::byte{0x80}, std::byte{0x7F}}},
                           {"h", "F16", {1}, {std::byte{0x00}, std::byte{0xFC}}}});
   const Container container = Open();
 
-  ExpectError(container.ReadVector("v", 3), ErrorCode::kCorrupt, {"a.safetensors: tensor v", "at index 2"});
+  ExpectError(container.ReadVector("v", 3), ErrorCode::kCorrupt,
+              {"a.safetensors: tensor v", "at index 2"});
   ExpectError(container.ReadVector("b", 1), ErrorCode::kCorrupt, {"tensor b", "at index 0"});
   ExpectError(container.ReadVector("h", 1), ErrorCode::kCorrupt, {"tensor h", "at index 0"});
-  ExpectError(container.ReadFloatMatrix("m", 2, 3), ErrorCode::kCorrupt, {"tensor m", "at row 1, column 1"});
+  ExpectError(container.ReadFloatMatrix("m", 2, 3), ErrorCode::kCorrupt,
+              {"tensor m", "at row 1, column 1"});
 }
 
 TEST_F(ContainerTest, ReadGivesCodesAndScalesOfEveryFormat) {
-  for (const Format format : {Format{FormatId::kInt8Row}, Format{FormatId::kInt4Row}, Format{FormatId::kInt4Grouped, 32}}) {
+  for (const Format format : {Format{FormatId::kInt8Row}, Format{FormatId::kInt4Row},
+                              Format{FormatId::kInt4Grouped, 32}}) {
     const auto matrix = QuantizedMatrix("w", format, 5, 99, 1);
-    Write("a.safetensors", {{"pad", "U8", {3}, PatternBytes(3, 1)}, matrix.codes, matrix.scales});   // misaligned
+    Write("a.safetensors",
+          {{"pad", "U8", {3}, PatternBytes(3, 1)}, matrix.codes, matrix.scales});  // misaligned
     const Container container = Open();
     const StoredMatrix stored = container.FindMatrix("w", 5, 99).value();
     const auto buffer = AlignedBuffer::Allocate(Container::PackedBytes(stored)).value();
@@ -336,7 +373,8 @@ TEST_F(ContainerTest, QuantisedMatricesAreReadAsFloatsToo) {
   for (uint32_t row = 0; row < 4; ++row) {
     const auto original = PatternFloats(50, 1 + row);
     for (size_t col = 0; col < 50; ++col) {
-      EXPECT_NEAR((*values)[row * 50 + col], original[col], 1.0 / 127 / 2 + 1e-6);   // half a step of at most 1/127
+      EXPECT_NEAR((*values)[row * 50 + col], original[col],
+                  1.0 / 127 / 2 + 1e-6);  // half a step of at most 1/127
     }
   }
 }
@@ -363,7 +401,8 @@ TEST_F(ContainerTest, AFileThatIsReplacedKeepsItsBytesAndOneCutShortIsAnError) {
   fs::resize_file(directory_ / "b.safetensors", fs::file_size(directory_ / "b.safetensors") - 3);
 
   EXPECT_THAT(container.ReadVector("t", 2).value(), ElementsAre(1, 2));
-  ExpectError(container.ReadVector("u", 2), ErrorCode::kCorrupt, {"b.safetensors", "unexpected end of file", "wanted 3 more"});
+  ExpectError(container.ReadVector("u", 2), ErrorCode::kCorrupt,
+              {"b.safetensors", "unexpected end of file", "wanted 3 more"});
 }
 
 }  // namespace

@@ -35,17 +35,22 @@ ExpertLayout::ExpertLayout(const ExpertRecord& record) {
   std::array<size_t, kMaxReads> order{};
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&extents](size_t a, size_t b) {
-    if (extents[a]->file != extents[b]->file) return std::less<>{}(extents[a]->file, extents[b]->file);
+    if (extents[a]->file != extents[b]->file) {
+      return std::less<>{}(extents[a]->file, extents[b]->file);
+    }
     return extents[a]->offset < extents[b]->offset;
   });
 
-  uint64_t end = 0;   // of what is placed in the buffer so far
+  uint64_t end = 0;  // of what is placed in the buffer so far
   for (const size_t i : order) {
     const Extent& extent = *extents[i];
-    if (extent.bytes == 0) continue;
+    if (extent.bytes == 0) {
+      continue;
+    }
     Read* last = read_count_ == 0 ? nullptr : &reads_[read_count_ - 1];
     // Scales that would come to lie across f32 boundaries start a read of their own.
-    const bool joins = last != nullptr && last->file == extent.file && last->offset + last->bytes == extent.offset &&
+    const bool joins = last != nullptr && last->file == extent.file &&
+                       last->offset + last->bytes == extent.offset &&
                        (!IsScales(i) || end % alignof(float) == 0);
     if (joins) {
       positions_[i] = end;

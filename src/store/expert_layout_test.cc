@@ -30,7 +30,9 @@ class ExpertLayoutTest : public ::testing::Test {
     }
   }
 
-  Extent In(size_t file, uint64_t offset, uint64_t bytes) const { return {&files_[file], offset, bytes}; }
+  Extent In(size_t file, uint64_t offset, uint64_t bytes) const {
+    return {&files_[file], offset, bytes};
+  }
 
   static ExpertRecord Record(const std::array<Extent, kExtents>& e) {
     const auto matrix = [&](size_t i) {
@@ -47,8 +49,11 @@ class ExpertLayoutTest : public ::testing::Test {
     for (const ExpertLayout::Read& read : layout.reads()) {
       ASSERT_LE(read.position + read.bytes, buffer.size());
       ASSERT_EQ(read.position % 64, 0U);
-      ASSERT_TRUE(read.file->ReadExact(read.offset, buffer.bytes().subspan(read.position, read.bytes)));
-      for (uint64_t i = 0; i < read.bytes; ++i) ++written[read.position + i];
+      ASSERT_TRUE(
+          read.file->ReadExact(read.offset, buffer.bytes().subspan(read.position, read.bytes)));
+      for (uint64_t i = 0; i < read.bytes; ++i) {
+        ++written[read.position + i];
+      }
     }
     ASSERT_EQ(std::count_if(written.begin(), written.end(), [](int n) { return n > 1; }), 0);
     const FfnView view = layout.View(buffer.data(), record);
@@ -79,24 +84,24 @@ class ExpertLayoutTest : public ::testing::Test {
 
 TEST_F(ExpertLayoutTest, TheContainersOrderTakesTwoReads) {
   // All scales first, then all codes; down, gate, up in each.
-  const ExpertRecord record =
-      Record({In(0, 2'000, 500), In(0, 1'016, 16), In(0, 2'500, 500), In(0, 1'032, 16), In(0, 1'500, 500), In(0, 1'000, 16)});
+  const ExpertRecord record = Record({In(0, 2'000, 500), In(0, 1'016, 16), In(0, 2'500, 500),
+                                      In(0, 1'032, 16), In(0, 1'500, 500), In(0, 1'000, 16)});
 
   EXPECT_EQ(ExpertLayout(record).reads().size(), 2U);
   ExpectRightBytes(record);
 }
 
 TEST_F(ExpertLayoutTest, ExtentsThatDoNotTouchAreReadOneByOne) {
-  const ExpertRecord record =
-      Record({In(0, 2'000, 499), In(0, 1'020, 16), In(1, 2'500, 500), In(1, 1'040, 16), In(0, 1'500, 499), In(0, 1'000, 16)});
+  const ExpertRecord record = Record({In(0, 2'000, 499), In(0, 1'020, 16), In(1, 2'500, 500),
+                                      In(1, 1'040, 16), In(0, 1'500, 499), In(0, 1'000, 16)});
 
   EXPECT_EQ(ExpertLayout(record).reads().size(), 6U);
   ExpectRightBytes(record);
 }
 
 TEST_F(ExpertLayoutTest, ExtentsOfTwoFilesDoNotTouch) {
-  const ExpertRecord record =
-      Record({In(0, 0, 100), In(0, 1'000, 16), In(1, 100, 100), In(1, 1'016, 16), In(0, 200, 100), In(0, 1'032, 16)});
+  const ExpertRecord record = Record({In(0, 0, 100), In(0, 1'000, 16), In(1, 100, 100),
+                                      In(1, 1'016, 16), In(0, 200, 100), In(0, 1'032, 16)});
 
   EXPECT_EQ(ExpertLayout(record).reads().size(), 6U);
   ExpectRightBytes(record);
@@ -104,24 +109,26 @@ TEST_F(ExpertLayoutTest, ExtentsOfTwoFilesDoNotTouch) {
 
 TEST_F(ExpertLayoutTest, ScalesThatWouldBeMisalignedAreReadApart) {
   // Scales right behind an odd number of codes.
-  const ExpertRecord record =
-      Record({In(0, 0, 101), In(0, 101, 16), In(0, 117, 101), In(0, 218, 16), In(0, 234, 101), In(0, 335, 16)});
+  const ExpertRecord record = Record({In(0, 0, 101), In(0, 101, 16), In(0, 117, 101),
+                                      In(0, 218, 16), In(0, 234, 101), In(0, 335, 16)});
 
   EXPECT_EQ(ExpertLayout(record).reads().size(), 4U);
   ExpectRightBytes(record);
 }
 
 TEST_F(ExpertLayoutTest, PlainFloatsHaveNoScales) {
-  const ExpertRecord record = Record({In(0, 200, 100), {}, In(0, 300, 100), {}, In(0, 100, 100), {}});
+  const ExpertRecord record =
+      Record({In(0, 200, 100), {}, In(0, 300, 100), {}, In(0, 100, 100), {}});
 
   EXPECT_EQ(ExpertLayout(record).reads().size(), 1U);
   ExpectRightBytes(record);
 }
 
 TEST_F(ExpertLayoutTest, TheBuffersSizeDoesNotDependOnPlaces) {
-  const auto touching = Record({In(0, 0, 100), In(0, 100, 16), In(0, 116, 100), In(0, 216, 16), In(0, 232, 99), In(0, 332, 16)});
-  const auto scattered =
-      Record({In(1, 500, 100), In(0, 70, 16), In(0, 900, 100), In(1, 8, 16), In(1, 2'000, 99), In(1, 4, 16)});
+  const auto touching = Record({In(0, 0, 100), In(0, 100, 16), In(0, 116, 100), In(0, 216, 16),
+                                In(0, 232, 99), In(0, 332, 16)});
+  const auto scattered = Record({In(1, 500, 100), In(0, 70, 16), In(0, 900, 100), In(1, 8, 16),
+                                 In(1, 2'000, 99), In(1, 4, 16)});
 
   EXPECT_EQ(ExpertLayout::BufferBytes(touching), ExpertLayout::BufferBytes(scattered));
 }
@@ -136,13 +143,19 @@ TEST_F(ExpertLayoutTest, RandomExtentsGiveTheirBytes) {
     uint64_t offset = random() % 1'000;
     for (const size_t i : order) {
       const uint64_t bytes = i % 2 == 1 ? 4 * (random() % 50) : 1 + random() % 1'000;
-      if (random() % 8 == 0) offset = random() % 90'000;
-      if (random() % 4 == 0) offset += random() % 10;
+      if (random() % 8 == 0) {
+        offset = random() % 90'000;
+      }
+      if (random() % 4 == 0) {
+        offset += random() % 10;
+      }
       extents[i] = bytes == 0 ? Extent{} : In(random() % 8 == 0 ? 1 : 0, offset, bytes);
       offset += bytes;
     }
     ExpectRightBytes(Record(extents));
-    if (HasFailure()) return;
+    if (HasFailure()) {
+      return;
+    }
   }
 }
 

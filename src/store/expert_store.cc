@@ -18,14 +18,17 @@ constexpr size_t kNoSlot = std::numeric_limits<size_t>::max();
 size_t Index(LayerId layer) { return static_cast<size_t>(Raw(layer)); }
 size_t Index(ExpertId expert) { return static_cast<size_t>(Raw(expert)); }
 
-std::string Describe(ExpertKey key) { return fmt::format("layer {}, expert {}", Raw(key.layer), Raw(key.expert)); }
+std::string Describe(ExpertKey key) {
+  return fmt::format("layer {}, expert {}", Raw(key.layer), Raw(key.expert));
+}
 
 // A read's tag: which slot, and which of its reads.
 uint64_t TagOf(size_t slot, size_t read) { return slot * ExpertLayout::kMaxReads + read; }
 
 Status CheckMatrix(const WeightView& view, const StoredMatrix& stored) {
   if (view.scales == nullptr) {
-    return Ok();   // plain floats stream unchecked: results that are not finite are noticed where they arise
+    return Ok();  // plain floats stream unchecked: results that are not finite are noticed where
+                  // they arise
   }
   return CheckScales(view, fmt::format("{}: tensor {}", stored.scales.file->path(), stored.name));
 }
@@ -38,8 +41,9 @@ Status CheckExpert(const FfnView& view, const ExpertRecord& record) {
 
 }  // namespace
 
-// The life of a slot: vacant -> reading (buffer, no lease) -> resident (known to the policy) -> vacant. A slot leaves the
-// reading state only when all its reads are complete, whatever became of the batch that wanted it.
+// The life of a slot: vacant -> reading (buffer, no lease) -> resident (known to the policy) ->
+// vacant. A slot leaves the reading state only when all its reads are complete, whatever became of
+// the batch that wanted it.
 struct ExpertStore::Slot {
   enum class State { kVacant, kReading, kResident };
 
@@ -49,9 +53,9 @@ struct ExpertStore::Slot {
   AlignedBuffer buffer;
   FfnView view;
   size_t leases = 0;
-  std::optional<size_t> batch_index;    // wanted by the current batch and not handed out yet
+  std::optional<size_t> batch_index;  // wanted by the current batch and not handed out yet
 
-  std::optional<ExpertLayout> layout;   // while reading
+  std::optional<ExpertLayout> layout;  // while reading
   size_t reads_left = 0;
   std::array<unsigned, ExpertLayout::kMaxReads> tries{};
   std::optional<Error> error;
@@ -59,19 +63,22 @@ struct ExpertStore::Slot {
 
 // --- creation ---
 
-Result<std::unique_ptr<ExpertStore>> ExpertStore::Create(const ExpertStoreOptions& options, ExpertDirectory directory,
+Result<std::unique_ptr<ExpertStore>> ExpertStore::Create(const ExpertStoreOptions& options,
+                                                         ExpertDirectory directory,
                                                          std::unique_ptr<IoEngine> io,
                                                          std::unique_ptr<CachePolicy> policy) {
   if (options.max_experts == size_t{0}) {
-    return Fail(ErrorCode::kInvalidArgument, "expert cache: expected room for at least 1 expert, found 0");
+    return Fail(ErrorCode::kInvalidArgument,
+                "expert cache: expected room for at least 1 expert, found 0");
   }
   for (size_t layer = 0; layer < directory.size(); ++layer) {
     for (size_t expert = 0; expert < directory[layer].size(); ++expert) {
       const uint64_t cost = SlotBytes(directory[layer][expert]);
       if (cost > options.budget_bytes) {
-        return Fail(ErrorCode::kNotEnoughMemory,
-                    "expert cache: expected a budget of at least {} bytes (layer {}, expert {}), found {}", cost, layer,
-                    expert, options.budget_bytes);
+        return Fail(
+            ErrorCode::kNotEnoughMemory,
+            "expert cache: expected a budget of at least {} bytes (layer {}, expert {}), found {}",
+            cost, layer, expert, options.budget_bytes);
       }
     }
   }
@@ -79,11 +86,12 @@ Result<std::unique_ptr<ExpertStore>> ExpertStore::Create(const ExpertStoreOption
       new ExpertStore(options, std::move(directory), std::move(io), std::move(policy)));
 }
 
-ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory directory, std::unique_ptr<IoEngine> io,
-                         std::unique_ptr<CachePolicy> policy)
+ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory directory,
+                         std::unique_ptr<IoEngine> io, std::unique_ptr<CachePolicy> policy)
     : directory_(std::move(directory)),
       policy_(std::move(policy)),
-      buffers_(options.budget_bytes, options.max_experts.value_or(std::numeric_limits<size_t>::max())),
+      buffers_(options.budget_bytes,
+               options.max_experts.value_or(std::numeric_limits<size_t>::max())),
       max_experts_(options.max_experts),
       io_(std::move(io)) {
   std::map<uint64_t, size_t> count_by_cost;
@@ -99,7 +107,8 @@ ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory dire
     const auto by_count = [](const auto& a, const auto& b) { return a.second < b.second; };
     const uint64_t common = std::ranges::max_element(count_by_cost, by_count)->first;
     const uint64_t by_bytes = common == 0 ? experts : options.budget_bytes / common;
-    slots_ = std::min({experts, options.max_experts.value_or(experts), static_cast<size_t>(by_bytes)});
+    slots_ =
+        std::min({experts, options.max_experts.value_or(experts), static_cast<size_t>(by_bytes)});
     slot_bytes_ = count_by_cost.rbegin()->first;
   }
 }
@@ -110,7 +119,9 @@ uint64_t ExpertStore::SlotBytes(const ExpertRecord& record) {
   return SlotBuffers::Cost(ExpertLayout::BufferBytes(record));
 }
 
-const ExpertRecord& ExpertStore::Record(ExpertKey key) const { return directory_[Index(key.layer)][Index(key.expert)]; }
+const ExpertRecord& ExpertStore::Record(ExpertKey key) const {
+  return directory_[Index(key.layer)][Index(key.expert)];
+}
 
 size_t& ExpertStore::SlotOf(ExpertKey key) { return slot_of_[Index(key.layer)][Index(key.expert)]; }
 
@@ -125,7 +136,8 @@ void ExpertStore::Begin(LayerId layer, std::span<const ExpertId> experts) {
   Abandon();
   COLI_CHECK(Index(layer) < directory_.size());
   COLI_CHECK(std::ranges::adjacent_find(experts, std::greater_equal<>{}) == experts.end());
-  COLI_CHECK(experts.empty() || (Raw(experts.front()) >= 0 && Index(experts.back()) < slot_of_[Index(layer)].size()));
+  COLI_CHECK(experts.empty() ||
+             (Raw(experts.front()) >= 0 && Index(experts.back()) < slot_of_[Index(layer)].size()));
   layer_ = layer;
   batch_.assign(experts.begin(), experts.end());
   for (size_t i = 0; i < batch_.size(); ++i) {
@@ -184,10 +196,11 @@ void ExpertStore::WaitForArrival() {
   const auto start = std::chrono::steady_clock::now();
   while (ready_.empty() && !error_ && io_->in_flight() > 0) {
     Complete(io_->Wait());
-    StartReads();   // a read that an earlier batch abandoned may have kept the last slot busy
+    StartReads();  // a read that an earlier batch abandoned may have kept the last slot busy
   }
   const auto waited = std::chrono::steady_clock::now() - start;
-  stats_.wait_us += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(waited).count());
+  stats_.wait_us +=
+      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(waited).count());
 }
 
 ExpertStore::Ready ExpertStore::HandOut() {
@@ -215,7 +228,8 @@ Error ExpertStore::NoRoom() {
     limit += fmt::format(" and of {} experts", *max_experts_);
   }
   return {ErrorCode::kNotEnoughMemory,
-          fmt::format("{}: expected room in the expert cache for at least {} experts ({} bytes), {} of them in use; "
+          fmt::format("{}: expected room in the expert cache for at least {} experts ({} bytes), "
+                      "{} of them in use; "
                       "found {}",
                       Describe(key), pinned + 1, minimum, pinned, limit)};
 }
@@ -283,8 +297,8 @@ void ExpertStore::SubmitRead(size_t index, size_t read) {
   Slot& slot = *table_[index];
   ++slot.tries[read];
   const ExpertLayout::Read& extent = slot.layout->reads()[read];
-  io_->Submit({extent.file, extent.offset, slot.buffer.bytes().subspan(extent.position, extent.bytes),
-               TagOf(index, read)});
+  io_->Submit({extent.file, extent.offset,
+               slot.buffer.bytes().subspan(extent.position, extent.bytes), TagOf(index, read)});
 }
 
 // The slot's expert is gone, and with its generation every way to name it.
@@ -310,10 +324,11 @@ void ExpertStore::Complete(const ReadCompletion& completion) {
     SubmitRead(index, read);
     return;
   } else {
-    slot.error = Error{completion.status.error().code,
-                       fmt::format("{}: {} at byte {}, {} bytes, tried {} times: {}", Describe(slot.key),
-                                   extent.file->path(), extent.offset, extent.bytes, slot.tries[read],
-                                   completion.status.error().message)};
+    slot.error =
+        Error{completion.status.error().code,
+              fmt::format("{}: {} at byte {}, {} bytes, tried {} times: {}", Describe(slot.key),
+                          extent.file->path(), extent.offset, extent.bytes, slot.tries[read],
+                          completion.status.error().message)};
   }
   if (--slot.reads_left == 0) {
     Finish(index);
@@ -353,7 +368,8 @@ ExpertStore::Lease::Lease(ExpertStore* store, size_t slot) : store_(store), slot
   ++store_->table_[slot_]->leases;
 }
 
-ExpertStore::Lease::Lease(Lease&& other) noexcept : store_(std::exchange(other.store_, nullptr)), slot_(other.slot_) {}
+ExpertStore::Lease::Lease(Lease&& other) noexcept
+    : store_(std::exchange(other.store_, nullptr)), slot_(other.slot_) {}
 
 ExpertStore::Lease& ExpertStore::Lease::operator=(Lease&& other) noexcept {
   if (this != &other) {

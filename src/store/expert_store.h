@@ -1,7 +1,8 @@
 // Experts between disk and arithmetic: slots inside one byte budget, filled by asynchronous reads.
 //
-// A Lease pins its slot: the bytes neither move nor change until it is destroyed. Identity is (layer, expert, generation),
-// never an address: a recycled slot has another generation. Engine thread only.
+// A Lease pins its slot: the bytes neither move nor change until it is destroyed. Identity is
+// (layer, expert, generation), never an address: a recycled slot has another generation. Engine
+// thread only.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +27,16 @@ namespace coli {
 using ExpertDirectory = std::vector<std::vector<ExpertRecord>>;
 
 struct ExpertStoreOptions {
-  uint64_t budget_bytes = 0;            // for all slots together; each counts what its own expert takes
-  std::optional<size_t> max_experts;    // an upper bound on slots, for experiments; at least 1
+  uint64_t budget_bytes = 0;  // for all slots together; each counts what its own expert takes
+  std::optional<size_t> max_experts;  // an upper bound on slots, for experiments; at least 1
 };
 
 // Counters since creation; all monotone.
 struct ExpertStoreStats {
-  uint64_t hits = 0;          // asked for and resident, or already on its way
-  uint64_t misses = 0;        // asked for and read
+  uint64_t hits = 0;    // asked for and resident, or already on its way
+  uint64_t misses = 0;  // asked for and read
   uint64_t bytes_read = 0;
-  uint64_t wait_us = 0;       // time the caller had nothing to compute and waited for a read
+  uint64_t wait_us = 0;  // time the caller had nothing to compute and waited for a read
   uint64_t evictions = 0;
 };
 
@@ -49,7 +50,7 @@ class ExpertStore {
     ~Lease();
     const FfnView& view() const;
     ExpertKey key() const;
-    uint64_t generation() const;    // of the slot; another one after the slot was recycled
+    uint64_t generation() const;  // of the slot; another one after the slot was recycled
 
    private:
     friend class ExpertStore;
@@ -60,16 +61,19 @@ class ExpertStore {
   };
 
   struct Ready {
-    size_t index;                   // into the ids given to Begin
+    size_t index;  // into the ids given to Begin
     Lease lease;
   };
 
-  static constexpr unsigned kMaxTries = 3;   // of one read
+  static constexpr unsigned kMaxTries = 3;  // of one read
 
   // The extents of `directory` are those of an open Container that outlives the store.
-  // Fails with kNotEnoughMemory when the budget has no room for one slot of the largest expert (says how much it needs).
-  static Result<std::unique_ptr<ExpertStore>> Create(const ExpertStoreOptions& options, ExpertDirectory directory,
-                                                     std::unique_ptr<IoEngine> io, std::unique_ptr<CachePolicy> policy);
+  // Fails with kNotEnoughMemory when the budget has no room for one slot of the largest expert
+  // (says how much it needs).
+  static Result<std::unique_ptr<ExpertStore>> Create(const ExpertStoreOptions& options,
+                                                     ExpertDirectory directory,
+                                                     std::unique_ptr<IoEngine> io,
+                                                     std::unique_ptr<CachePolicy> policy);
   ExpertStore(const ExpertStore&) = delete;
   ExpertStore& operator=(const ExpertStore&) = delete;
   ~ExpertStore();
@@ -77,28 +81,32 @@ class ExpertStore {
   // What one expert takes of the budget.
   static uint64_t SlotBytes(const ExpertRecord& record);
 
-  // Starts a batch: the experts of one layer, ascending and distinct. Abandons a batch that is not finished. Reads for
-  // missing experts start at once, as many as free or evictable slots allow; the others start when leases are given back.
+  // Starts a batch: the experts of one layer, ascending and distinct. Abandons a batch that is not
+  // finished. Reads for missing experts start at once, as many as free or evictable slots allow;
+  // the others start when leases are given back.
   void Begin(LayerId layer, std::span<const ExpertId> experts);
-  // The next expert of the batch that can be computed, residents first, then in order of arrival; nothing when all have
-  // been handed out. Works with a single slot, if every lease is destroyed before the next call.
-  // Errors: a failed read after kMaxTries tries (kIo, kCorrupt; names layer, expert, file, offset), kCorrupt for scales that
-  // are not finite or negative, kNotEnoughMemory when all slots are pinned by leases (says what would suffice).
-  // After an error the batch is over; the store stays usable.
+  // The next expert of the batch that can be computed, residents first, then in order of arrival;
+  // nothing when all have been handed out. Works with a single slot, if every lease is destroyed
+  // before the next call. Errors: a failed read after kMaxTries tries (kIo, kCorrupt; names layer,
+  // expert, file, offset), kCorrupt for scales that are not finite or negative, kNotEnoughMemory
+  // when all slots are pinned by leases (says what would suffice). After an error the batch is
+  // over; the store stays usable.
   Result<std::optional<Ready>> Next();
 
   const ExpertStoreStats& stats() const { return stats_; }
-  // Experts that fit at once, if all are of the commonest size; and of all sizes what the largest one takes.
+  // Experts that fit at once, if all are of the commonest size; and of all sizes what the largest
+  // one takes.
   size_t slots() const { return slots_; }
   uint64_t slot_bytes() const { return slot_bytes_; }
-  uint64_t held_bytes() const { return buffers_.held_bytes(); }   // of memory, now; at most the budget
+  // Memory taken now; at most the budget.
+  uint64_t held_bytes() const { return buffers_.held_bytes(); }
   const IoEngine& io() const { return *io_; }
 
  private:
   struct Slot;
 
-  ExpertStore(const ExpertStoreOptions& options, ExpertDirectory directory, std::unique_ptr<IoEngine> io,
-              std::unique_ptr<CachePolicy> policy);
+  ExpertStore(const ExpertStoreOptions& options, ExpertDirectory directory,
+              std::unique_ptr<IoEngine> io, std::unique_ptr<CachePolicy> policy);
 
   const ExpertRecord& Record(ExpertKey key) const;
   size_t& SlotOf(ExpertKey key);
@@ -125,19 +133,19 @@ class ExpertStore {
   uint64_t slot_bytes_ = 0;
 
   std::vector<std::unique_ptr<Slot>> table_;
-  std::vector<size_t> vacant_;                     // indices into table_
-  std::vector<std::vector<size_t>> slot_of_;       // by layer and expert; kNoSlot
+  std::vector<size_t> vacant_;                // indices into table_
+  std::vector<std::vector<size_t>> slot_of_;  // by layer and expert; kNoSlot
 
   // The batch.
   LayerId layer_{0};
   std::vector<ExpertId> batch_;
-  std::deque<size_t> ready_;                       // indices into batch_: can be handed out
-  std::deque<size_t> waiting_;                     // have no slot yet
-  size_t reading_ = 0;                             // are on their way
+  std::deque<size_t> ready_;    // indices into batch_: can be handed out
+  std::deque<size_t> waiting_;  // have no slot yet
+  size_t reading_ = 0;          // are on their way
   std::optional<Error> error_;
 
   ExpertStoreStats stats_;
-  std::unique_ptr<IoEngine> io_;                   // last: its reads end before their buffers do
+  std::unique_ptr<IoEngine> io_;  // last: its reads end before their buffers do
 };
 
 }  // namespace coli

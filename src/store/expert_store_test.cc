@@ -16,10 +16,10 @@ namespace coli {
 namespace {
 
 namespace fs = std::filesystem;
+using coli::testing::ExpertModel;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using coli::testing::ExpertModel;
 
 constexpr int kInt4Layer = 1;
 constexpr int kOtherInt4Layer = 2;
@@ -27,7 +27,9 @@ constexpr int kInt8Layer = 3;
 
 std::vector<ExpertId> Ids(const std::vector<int>& ids) {
   std::vector<ExpertId> result;
-  for (const int id : ids) result.push_back(ExpertId{id});
+  for (const int id : ids) {
+    result.push_back(ExpertId{id});
+  }
   return result;
 }
 
@@ -39,14 +41,17 @@ std::vector<ExpertId> AllIds() {
 
 class ExpertStoreTest : public ::testing::Test {
  protected:
-  std::unique_ptr<ExpertStore> Make(uint64_t budget, FaultScript script = {}, std::optional<size_t> max_experts = {}) {
-    auto store = ExpertStore::Create({budget, max_experts}, model_.Directory(),
-                                     MakeIoFaulty(MakeIoThreads(4), std::move(script)), MakeLruPolicy());
+  std::unique_ptr<ExpertStore> Make(uint64_t budget, FaultScript script = {},
+                                    std::optional<size_t> max_experts = {}) {
+    auto store =
+        ExpertStore::Create({budget, max_experts}, model_.Directory(),
+                            MakeIoFaulty(MakeIoThreads(4), std::move(script)), MakeLruPolicy());
     EXPECT_TRUE(store) << store.error().message;
     return *std::move(store);
   }
 
-  // Runs a batch to its end, checks every expert's bytes and gives the indices in the order they came.
+  // Runs a batch to its end, checks every expert's bytes and gives the indices in the order they
+  // came.
   std::vector<size_t> Run(ExpertStore& store, int layer, const std::vector<ExpertId>& ids) {
     store.Begin(LayerId{layer}, ids);
     std::vector<size_t> order;
@@ -56,7 +61,9 @@ class ExpertStoreTest : public ::testing::Test {
         ADD_FAILURE() << ready.error().message;
         return order;
       }
-      if (!*ready) break;
+      if (!*ready) {
+        break;
+      }
       const ExpertKey expected{LayerId{layer}, ids.at((*ready)->index)};
       EXPECT_EQ((*ready)->lease.key(), expected);
       model_.ExpectRight((*ready)->lease.view(), expected);
@@ -74,7 +81,9 @@ class ExpertStoreTest : public ::testing::Test {
     store.Begin(LayerId{layer}, ids);
     while (true) {
       auto ready = store.Next();
-      if (!ready) return ready.error();
+      if (!ready) {
+        return ready.error();
+      }
       if (!*ready) {
         ADD_FAILURE() << "no error";
         return {ErrorCode::kCancelled, ""};
@@ -102,7 +111,9 @@ TEST_F(ExpertStoreTest, EveryExpertComesOnceWithItsBytes) {
   EXPECT_EQ(store->stats().evictions, 0U);
   uint64_t bytes = 0;
   for (const auto& layer : model_.Directory()) {
-    for (const auto& record : layer) bytes += record.gate.bytes() + record.up.bytes() + record.down.bytes();
+    for (const auto& record : layer) {
+      bytes += record.gate.bytes() + record.up.bytes() + record.down.bytes();
+    }
   }
   EXPECT_EQ(store->stats().bytes_read, bytes);
 }
@@ -120,7 +131,7 @@ TEST_F(ExpertStoreTest, ResidentsComeFirst) {
 
 TEST_F(ExpertStoreTest, MissesComeInOrderOfArrival) {
   FaultScript script;
-  script.decide = [](const ReadAttempt& attempt) {   // the first expert's reads come last
+  script.decide = [](const ReadAttempt& attempt) {  // the first expert's reads come last
     ReadFault fault;
     fault.hold_back = attempt.number < 2 ? 100 : 0;
     return fault;
@@ -149,7 +160,9 @@ TEST_F(ExpertStoreTest, AnyOrderOfReadsAndAnyBudgetGivesTheSameBytes) {
     };
     const auto store = Make(budget, script);
     for (int token = 0; token < 3; ++token) {
-      for (int layer = 1; layer < ExpertModel::kLayers; ++layer) Run(*store, layer, AllIds());
+      for (int layer = 1; layer < ExpertModel::kLayers; ++layer) {
+        Run(*store, layer, AllIds());
+      }
     }
     EXPECT_LE(store->held_bytes(), budget);
   }
@@ -229,11 +242,12 @@ TEST_F(ExpertStoreTest, MoreLeasesThanSlotsIsAnErrorThatSaysWhatWouldDo) {
 
     ASSERT_FALSE(third);
     EXPECT_EQ(third.error().code, ErrorCode::kNotEnoughMemory);
-    EXPECT_THAT(third.error().message,
-                AllOf(HasSubstr("layer 1, expert 2"), HasSubstr(fmt::format("({} bytes)", 3 * int4_cost_)),
-                      HasSubstr(fmt::format("a budget of {} bytes", 2 * int4_cost_))));
+    EXPECT_THAT(
+        third.error().message,
+        AllOf(HasSubstr("layer 1, expert 2"), HasSubstr(fmt::format("({} bytes)", 3 * int4_cost_)),
+              HasSubstr(fmt::format("a budget of {} bytes", 2 * int4_cost_))));
     model_.ExpectRight(first->lease.view(), {LayerId{kInt4Layer}, ExpertId{0}});
-    EXPECT_FALSE(store->Next().value());   // the batch is over
+    EXPECT_FALSE(store->Next().value());  // the batch is over
   }
   Run(*store, kInt4Layer, AllIds());
 }
@@ -257,7 +271,9 @@ TEST_F(ExpertStoreTest, MovingALeaseKeepsOnePin) {
   ready.reset();
   EXPECT_EQ(RunToError(*store, kInt4Layer, Ids({1})).code, ErrorCode::kNotEnoughMemory);
 
-  { const ExpertStore::Lease last = std::move(lease); }
+  {
+    const ExpertStore::Lease last = std::move(lease);
+  }
   Run(*store, kInt4Layer, Ids({1}));
 }
 
@@ -289,13 +305,16 @@ TEST_F(ExpertStoreTest, AReadThatKeepsFailingNamesLayerExpertFileAndPlace) {
   const Error error = RunToError(*store, kInt4Layer, Ids({7}));
 
   EXPECT_EQ(error.code, ErrorCode::kIo);
-  EXPECT_THAT(error.message, AllOf(HasSubstr("layer 1, expert 7"), HasSubstr(record.down.codes.file->path()),
-                                   HasSubstr("tried 3 times: Input/output error")));
-  EXPECT_TRUE(error.message.find(fmt::format("at byte {}", record.down.codes.offset)) != std::string::npos ||
-              error.message.find(fmt::format("at byte {}", record.down.scales.offset)) != std::string::npos)
+  EXPECT_THAT(error.message,
+              AllOf(HasSubstr("layer 1, expert 7"), HasSubstr(record.down.codes.file->path()),
+                    HasSubstr("tried 3 times: Input/output error")));
+  EXPECT_TRUE(error.message.find(fmt::format("at byte {}", record.down.codes.offset)) !=
+                  std::string::npos ||
+              error.message.find(fmt::format("at byte {}", record.down.scales.offset)) !=
+                  std::string::npos)
       << error.message;
   EXPECT_FALSE(store->Next().value());
-  Run(*store, kInt4Layer, Ids({7}));   // the fourth try succeeds
+  Run(*store, kInt4Layer, Ids({7}));  // the fourth try succeeds
 }
 
 // Any one extent may be unreadable for good: its expert fails, and only that one.
@@ -308,12 +327,14 @@ TEST_F(ExpertStoreTest, OnlyTheExpertOfABadExtentFails) {
       script.decide = [&extent](const ReadAttempt& attempt) {
         const ReadRequest& r = attempt.request;
         ReadFault fault;
-        if (r.file == extent.file && r.offset <= extent.offset && extent.offset < r.offset + r.destination.size()) {
+        if (r.file == extent.file && r.offset <= extent.offset &&
+            extent.offset < r.offset + r.destination.size()) {
           fault.error = Error{ErrorCode::kIo, "scripted"};
         }
         return fault;
       };
-      auto store = ExpertStore::Create({3 * int8_cost_, {}}, directory, MakeIoFaulty(MakeIoThreads(2), script), MakeLruPolicy());
+      auto store = ExpertStore::Create({3 * int8_cost_, {}}, directory,
+                                       MakeIoFaulty(MakeIoThreads(2), script), MakeLruPolicy());
       const Error error = RunToError(**store, kOtherInt4Layer, AllIds());
       EXPECT_THAT(error.message, HasSubstr(fmt::format("layer 2, expert {}:", bad)));
       auto others = AllIds();
@@ -327,7 +348,8 @@ TEST_F(ExpertStoreTest, OnlyTheExpertOfABadExtentFails) {
 TEST_F(ExpertStoreTest, ScalesThatAreNotFiniteAreRefused) {
   const ExpertRecord record = model_.Directory()[kInt8Layer][2];
   {
-    std::fstream file(record.up.scales.file->path(), std::ios::binary | std::ios::in | std::ios::out);
+    std::fstream file(record.up.scales.file->path(),
+                      std::ios::binary | std::ios::in | std::ios::out);
     const uint32_t nan = 0x7fc00000U;
     file.seekp(static_cast<std::streamoff>(record.up.scales.offset + 5 * sizeof(float)));
     file.write(reinterpret_cast<const char*>(&nan), sizeof(nan));
@@ -337,7 +359,8 @@ TEST_F(ExpertStoreTest, ScalesThatAreNotFiniteAreRefused) {
   const Error error = RunToError(*store, kInt8Layer, Ids({2}));
 
   EXPECT_EQ(error.code, ErrorCode::kCorrupt);
-  EXPECT_THAT(error.message, AllOf(HasSubstr("layer 3, expert 2"), HasSubstr(record.up.name), HasSubstr("at row 5")));
+  EXPECT_THAT(error.message, AllOf(HasSubstr("layer 3, expert 2"), HasSubstr(record.up.name),
+                                   HasSubstr("at row 5")));
   Run(*store, kInt8Layer, Ids({0, 1, 3}));
 }
 
@@ -348,7 +371,8 @@ TEST_F(ExpertStoreTest, AFileCutShortWhileRunningIsAnError) {
   const Error error = RunToError(*store, kInt8Layer, AllIds());
 
   EXPECT_EQ(error.code, ErrorCode::kCorrupt);
-  EXPECT_THAT(error.message, AllOf(HasSubstr("layer 3"), HasSubstr("out-00001.safetensors"), HasSubstr("unexpected end of file")));
+  EXPECT_THAT(error.message, AllOf(HasSubstr("layer 3"), HasSubstr("out-00001.safetensors"),
+                                   HasSubstr("unexpected end of file")));
   Run(*store, kInt4Layer, AllIds());
 }
 
@@ -366,12 +390,14 @@ TEST_F(ExpertStoreTest, AnAbandonedBatchDisturbsNobody) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const auto store = Make(3 * int8_cost_, {.decide = {}, .shuffle_seed = seed});
     store->Begin(LayerId{kInt4Layer}, AllIds());
-    { const auto one = store->Next(); }
+    {
+      const auto one = store->Next();
+    }
     Run(*store, kInt8Layer, Ids({0, 5, 9}));
     store->Begin(LayerId{kOtherInt4Layer}, AllIds());
-    Run(*store, kOtherInt4Layer, Ids({0, 1, 2}));   // some of these are on their way already
+    Run(*store, kOtherInt4Layer, Ids({0, 1, 2}));  // some of these are on their way already
     store->Begin(LayerId{kInt8Layer}, AllIds());
-  }   // the store goes with reads in flight
+  }  // the store goes with reads in flight
 }
 
 TEST_F(ExpertStoreTest, ReadsOnTheirWayAreNotRepeated) {
@@ -389,26 +415,32 @@ TEST_F(ExpertStoreTest, AnAbandonedReadThatFailsIsForgotten) {
   script.decide = [](const ReadAttempt& attempt) {
     ReadFault fault;
     fault.hold_back = 3;
-    if (attempt.number < 2 || attempt.repetition > 0) fault.error = Error{ErrorCode::kIo, "scripted"};
+    if (attempt.number < 2 || attempt.repetition > 0) {
+      fault.error = Error{ErrorCode::kIo, "scripted"};
+    }
     return fault;
   };
   const auto store = Make(plenty_, script, 1);
   store->Begin(LayerId{kInt4Layer}, Ids({0}));
 
-  Run(*store, kOtherInt4Layer, Ids({4}));   // waits for the only slot until the bad read has given up
+  Run(*store, kOtherInt4Layer,
+      Ids({4}));  // waits for the only slot until the bad read has given up
 }
 
 // --- the budget ---
 
 TEST_F(ExpertStoreTest, ABudgetWithoutRoomForOneExpertIsRefusedWithTheNumber) {
-  const auto store = ExpertStore::Create({int8_cost_ - 1, {}}, model_.Directory(), MakeIoThreads(1), MakeLruPolicy());
+  const auto store = ExpertStore::Create({int8_cost_ - 1, {}}, model_.Directory(), MakeIoThreads(1),
+                                         MakeLruPolicy());
 
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, ErrorCode::kNotEnoughMemory);
-  EXPECT_THAT(store.error().message, AllOf(HasSubstr(fmt::format("at least {} bytes", int8_cost_)), HasSubstr("layer 3"),
-                                           HasSubstr(fmt::format("found {}", int8_cost_ - 1))));
+  EXPECT_THAT(store.error().message,
+              AllOf(HasSubstr(fmt::format("at least {} bytes", int8_cost_)), HasSubstr("layer 3"),
+                    HasSubstr(fmt::format("found {}", int8_cost_ - 1))));
 
-  const auto none = ExpertStore::Create({plenty_, 0}, model_.Directory(), MakeIoThreads(1), MakeLruPolicy());
+  const auto none =
+      ExpertStore::Create({plenty_, 0}, model_.Directory(), MakeIoThreads(1), MakeLruPolicy());
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
 }
@@ -425,7 +457,7 @@ TEST_F(ExpertStoreTest, OneWideLayerDoesNotShrinkTheCacheOfTheOthers) {
   EXPECT_EQ(store->stats().hits, 8U);
   EXPECT_EQ(store->stats().evictions, 0U);
 
-  Run(*store, kInt8Layer, Ids({0}));   // takes the place of as many as it needs
+  Run(*store, kInt8Layer, Ids({0}));  // takes the place of as many as it needs
   EXPECT_EQ(store->stats().evictions, (int8_cost_ + int4_cost_ - 1) / int4_cost_);
   Run(*store, kInt4Layer, eight);
   Run(*store, kInt4Layer, eight);
@@ -448,29 +480,41 @@ TEST_F(ExpertStoreTest, RandomUseWithRandomFaultsAlwaysGivesTheRightBytes) {
     script.decide = [seed](const ReadAttempt& attempt) {
       ReadFault fault;
       fault.hold_back = attempt.number * seed % 4;
-      if ((attempt.number + seed) % 11 == 0) fault.error = Error{ErrorCode::kIo, "scripted"};
+      if ((attempt.number + seed) % 11 == 0) {
+        fault.error = Error{ErrorCode::kIo, "scripted"};
+      }
       return fault;
     };
     const uint64_t budget = (3 + random() % 10) * int8_cost_;
     const auto store = Make(budget, script);
-    std::deque<ExpertStore::Lease> held;   // for a while, across batches
+    std::deque<ExpertStore::Lease> held;  // for a while, across batches
 
     for (int batch = 0; batch < 60; ++batch) {
       const int layer = 1 + static_cast<int>(random() % 3);
       std::vector<ExpertId> ids;
       for (const ExpertId id : AllIds()) {
-        if (random() % 2 == 0) ids.push_back(id);
+        if (random() % 2 == 0) {
+          ids.push_back(id);
+        }
       }
       store->Begin(LayerId{layer}, ids);
-      for (uint64_t left = random() % 12; left > 0; --left) {   // fewer than there are: abandoned
+      for (uint64_t left = random() % 12; left > 0; --left) {  // fewer than there are: abandoned
         auto ready = store->Next();
         ASSERT_TRUE(ready) << ready.error().message;
-        if (!*ready) break;
+        if (!*ready) {
+          break;
+        }
         model_.ExpectRight((*ready)->lease.view(), {LayerId{layer}, ids.at((*ready)->index)});
-        if (random() % 4 == 0) held.push_back(std::move((*ready)->lease));
-        if (held.size() > 2) held.pop_front();
+        if (random() % 4 == 0) {
+          held.push_back(std::move((*ready)->lease));
+        }
+        if (held.size() > 2) {
+          held.pop_front();
+        }
       }
-      for (const auto& lease : held) model_.ExpectRight(lease.view(), lease.key());
+      for (const auto& lease : held) {
+        model_.ExpectRight(lease.view(), lease.key());
+      }
       ASSERT_LE(store->held_bytes(), budget);
     }
   }
@@ -478,9 +522,12 @@ TEST_F(ExpertStoreTest, RandomUseWithRandomFaultsAlwaysGivesTheRightBytes) {
 
 // The same with real threads and no script, for ThreadSanitizer.
 TEST_F(ExpertStoreTest, ThreadsAndATinyCache) {
-  auto store = ExpertStore::Create({3 * int8_cost_, {}}, model_.Directory(), MakeIoThreads(8), MakeLruPolicy());
+  auto store = ExpertStore::Create({3 * int8_cost_, {}}, model_.Directory(), MakeIoThreads(8),
+                                   MakeLruPolicy());
   for (int token = 0; token < 30; ++token) {
-    for (int layer = 1; layer < ExpertModel::kLayers; ++layer) Run(**store, layer, AllIds());
+    for (int layer = 1; layer < ExpertModel::kLayers; ++layer) {
+      Run(**store, layer, AllIds());
+    }
     (*store)->Begin(LayerId{1 + token % 3}, AllIds());
   }
 }

@@ -8,10 +8,11 @@
 namespace coli {
 namespace {
 
-// A float is not finite when all bits of its exponent are set; so all float formats can be tested without widening.
+// A float is not finite when all bits of its exponent are set; so all float formats can be tested
+// without widening.
 template <class Bits>
 std::optional<uint64_t> FirstWithAllBits(std::span<const std::byte> bytes, Bits exponent) {
-  constexpr size_t kBlock = 1024;   // elements; inside a block there are no branches
+  constexpr size_t kBlock = 1024;  // elements; inside a block there are no branches
   const size_t count = bytes.size() / sizeof(Bits);
   const auto element = [bytes](size_t i) {
     Bits bits = 0;
@@ -25,7 +26,9 @@ std::optional<uint64_t> FirstWithAllBits(std::span<const std::byte> bytes, Bits 
       found |= (element(i) & exponent) == exponent ? 1U : 0U;
     }
     for (size_t i = begin; found != 0 && i < end; ++i) {
-      if ((element(i) & exponent) == exponent) return i;
+      if ((element(i) & exponent) == exponent) {
+        return i;
+      }
     }
   }
   return std::nullopt;
@@ -62,14 +65,15 @@ Status CheckScales(const WeightView& view, std::string_view place) {
     return Ok();
   }
   const size_t index = static_cast<size_t>(std::ranges::find_if(scales, is_bad) - scales.begin());
-  return Fail(ErrorCode::kCorrupt, "{}: expected finite scales >= 0, found {} at row {}", place, scales[index],
-              index / per_row);
+  return Fail(ErrorCode::kCorrupt, "{}: expected finite scales >= 0, found {} at row {}", place,
+              scales[index], index / per_row);
 }
 
 Status CheckFloats(const WeightView& view, std::string_view place) {
   const uint64_t bytes = view.rows * Info(view.format).row_bytes(view.cols);
   if (const auto index = FirstNonFinite(view.format.id, {view.codes, bytes})) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected finite numbers, found one that is not at row {}, column {}", place,
+    return Fail(ErrorCode::kCorrupt,
+                "{}: expected finite numbers, found one that is not at row {}, column {}", place,
                 *index / view.cols, *index % view.cols);
   }
   return Ok();

@@ -8,22 +8,26 @@
 namespace coli {
 namespace {
 
-// Formats that files may hold and this program does not compute with. A line disappears from effect when the format gets
-// its line in formats.def.
+// Formats that files may hold and this program does not compute with. A line disappears from effect
+// when the format gets its line in formats.def.
 struct ForeignFormat {
   std::string_view name;
   bool (*fits)(const QuantizedBytes&);
 };
 
-bool Equals(uint64_t bytes, std::initializer_list<uint64_t> factors) { return CheckedProduct(factors) == bytes; }
+bool Equals(uint64_t bytes, std::initializer_list<uint64_t> factors) {
+  return CheckedProduct(factors) == bytes;
+}
 
 bool FitsE8(const QuantizedBytes& q) {
-  return q.cols % 256 == 0 && q.scale_bytes == 4 && Equals(q.code_bytes, {q.rows, q.cols / 256, 98});
+  return q.cols % 256 == 0 && q.scale_bytes == 4 &&
+         Equals(q.code_bytes, {q.rows, q.cols / 256, 98});
 }
 bool FitsFp8(const QuantizedBytes& q) {
   // f32 block scales, or one byte per block (UE8M0).
   const uint64_t blocks = CeilDiv(q.rows, 128) * CeilDiv(q.cols, 128);
-  return Equals(q.code_bytes, {q.rows, q.cols}) && (Equals(q.scale_bytes, {blocks, 4}) || q.scale_bytes == blocks);
+  return Equals(q.code_bytes, {q.rows, q.cols}) &&
+         (Equals(q.scale_bytes, {blocks, 4}) || q.scale_bytes == blocks);
 }
 bool FitsInt2Row(const QuantizedBytes& q) {
   return Equals(q.code_bytes, {q.rows, CeilDiv(q.cols, 4)}) && Equals(q.scale_bytes, {q.rows, 4});
@@ -35,23 +39,25 @@ bool FitsInt3Grouped(const QuantizedBytes& q) {
 bool NeverByBytes(const QuantizedBytes&) { return false; }
 
 constexpr std::array kForeignFormats = {
-    ForeignFormat{"e8-iq3-lattice", FitsE8},
-    ForeignFormat{"fp8-e4m3-b128", FitsFp8},
-    ForeignFormat{"int2-row", FitsInt2Row},
-    ForeignFormat{"int3-g64", FitsInt3Grouped},
-    ForeignFormat{"int4-rans256-g0", NeverByBytes},
-    ForeignFormat{"mxfp4", NeverByBytes},
+    ForeignFormat{"e8-iq3-lattice", FitsE8},        ForeignFormat{"fp8-e4m3-b128", FitsFp8},
+    ForeignFormat{"int2-row", FitsInt2Row},         ForeignFormat{"int3-g64", FitsInt3Grouped},
+    ForeignFormat{"int4-rans256-g0", NeverByBytes}, ForeignFormat{"mxfp4", NeverByBytes},
 };
 
 bool Fits(Format format, const QuantizedBytes& q) {
-  return CodeBytes(format, q.rows, q.cols) == q.code_bytes && ScaleBytes(format, q.rows, q.cols) == q.scale_bytes;
+  return CodeBytes(format, q.rows, q.cols) == q.code_bytes &&
+         ScaleBytes(format, q.rows, q.cols) == q.scale_bytes;
 }
 
 std::optional<Format> FindGrouped(const QuantizedBytes& q) {
   for (const FormatInfo& info : AllFormats()) {
-    if (info.arithmetic != Arithmetic::kInteger || !info.grouped) continue;
+    if (info.arithmetic != Arithmetic::kInteger || !info.grouped) {
+      continue;
+    }
     for (const uint32_t group : kGroupSizes) {
-      if (group <= q.cols && Fits({info.id, group}, q)) return Format{info.id, group};
+      if (group <= q.cols && Fits({info.id, group}, q)) {
+        return Format{info.id, group};
+      }
     }
   }
   return std::nullopt;
@@ -59,14 +65,18 @@ std::optional<Format> FindGrouped(const QuantizedBytes& q) {
 
 std::optional<Format> FindPerRow(const QuantizedBytes& q) {
   for (const FormatInfo& info : AllFormats()) {
-    if (info.arithmetic == Arithmetic::kInteger && !info.grouped && Fits({info.id}, q)) return Format{info.id};
+    if (info.arithmetic == Arithmetic::kInteger && !info.grouped && Fits({info.id}, q)) {
+      return Format{info.id};
+    }
   }
   return std::nullopt;
 }
 
 std::string_view FindForeign(const QuantizedBytes& q) {
   for (const ForeignFormat& format : kForeignFormats) {
-    if (!FindFormat(format.name) && format.fits(q)) return format.name;
+    if (!FindFormat(format.name) && format.fits(q)) {
+      return format.name;
+    }
   }
   return {};
 }
@@ -75,27 +85,34 @@ std::string_view FindForeign(const QuantizedBytes& q) {
 std::string Expectations(const QuantizedBytes& q) {
   std::string text;
   for (const FormatInfo& info : AllFormats()) {
-    if (info.arithmetic != Arithmetic::kInteger) continue;
+    if (info.arithmetic != Arithmetic::kInteger) {
+      continue;
+    }
     const Format format{info.id, info.grouped ? kGroupSizes[0] : 0};
-    text += fmt::format("{}{} + {}{} bytes ({})", text.empty() ? "" : ", or ", CodeBytes(format, q.rows, q.cols).value_or(0),
-                        info.grouped ? "up to " : "", ScaleBytes(format, q.rows, q.cols).value_or(0), info.name);
+    text += fmt::format("{}{} + {}{} bytes ({})", text.empty() ? "" : ", or ",
+                        CodeBytes(format, q.rows, q.cols).value_or(0), info.grouped ? "up to " : "",
+                        ScaleBytes(format, q.rows, q.cols).value_or(0), info.name);
   }
   return text;
 }
 
-// The format that a stamp names, if the bytes can be in it. Where several formats take the same bytes (a grouped one with
-// a single group per row and the one with one scale per row), the stamp decides.
+// The format that a stamp names, if the bytes can be in it. Where several formats take the same
+// bytes (a grouped one with a single group per row and the one with one scale per row), the stamp
+// decides.
 std::optional<Format> AsStamped(FormatId stamped, const QuantizedBytes& q) {
   if (!Info(stamped).grouped) {
     return Fits({stamped}, q) ? std::optional(Format{stamped}) : std::nullopt;
   }
   for (const uint32_t group : kGroupSizes) {
-    if (Fits({stamped, group}, q)) return Format{stamped, group};
+    if (Fits({stamped, group}, q)) {
+      return Format{stamped, group};
+    }
   }
   return std::nullopt;
 }
 
-Result<Format> Agree(Format recognized, std::string_view stamp, const QuantizedBytes& q, std::string_view place) {
+Result<Format> Agree(Format recognized, std::string_view stamp, const QuantizedBytes& q,
+                     std::string_view place) {
   const std::optional<FormatId> stamped = FindFormat(stamp);
   if (stamped == recognized.id) {
     return recognized;
@@ -103,16 +120,21 @@ Result<Format> Agree(Format recognized, std::string_view stamp, const QuantizedB
   if (const auto format = stamped ? AsStamped(*stamped, q) : std::nullopt) {
     return *format;
   }
-  return Fail(ErrorCode::kCorrupt, "{}: expected {} as its stamp says, found {} + {} bytes, which for [{}, {}] is {}",
+  return Fail(ErrorCode::kCorrupt,
+              "{}: expected {} as its stamp says, found {} + {} bytes, which for [{}, {}] is {}",
               place, stamp, q.code_bytes, q.scale_bytes, q.rows, q.cols, Info(recognized).name);
 }
 
 }  // namespace
 
 bool IsKnownFormatName(std::string_view name) {
-  if (FindFormat(name)) return true;
+  if (FindFormat(name)) {
+    return true;
+  }
   for (const ForeignFormat& format : kForeignFormats) {
-    if (format.name == name) return true;
+    if (format.name == name) {
+      return true;
+    }
   }
   return false;
 }
@@ -120,7 +142,8 @@ bool IsKnownFormatName(std::string_view name) {
 Result<Format> RecognizeFormat(const QuantizedBytes& found, std::optional<std::string_view> stamp,
                                std::string_view place) {
   const auto unsupported = [&](std::string_view name) {
-    return Fail(ErrorCode::kUnsupported, "{}: format {} is not implemented ([{}, {}], {} + {} bytes)", place, name,
+    return Fail(ErrorCode::kUnsupported,
+                "{}: format {} is not implemented ([{}, {}], {} + {} bytes)", place, name,
                 found.rows, found.cols, found.code_bytes, found.scale_bytes);
   };
   if (stamp && IsKnownFormatName(*stamp) && !FindFormat(*stamp)) {
@@ -136,8 +159,8 @@ Result<Format> RecognizeFormat(const QuantizedBytes& found, std::optional<std::s
   if (const std::string_view foreign = FindForeign(found); !foreign.empty()) {
     return unsupported(foreign);
   }
-  return Fail(ErrorCode::kCorrupt, "{}: expected for [{}, {}] {}; found {} + {} bytes", place, found.rows, found.cols,
-              Expectations(found), found.code_bytes, found.scale_bytes);
+  return Fail(ErrorCode::kCorrupt, "{}: expected for [{}, {}] {}; found {} + {} bytes", place,
+              found.rows, found.cols, Expectations(found), found.code_bytes, found.scale_bytes);
 }
 
 }  // namespace coli

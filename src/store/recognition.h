@@ -1,8 +1,9 @@
 // Which number format the bytes of a quantised matrix are in.
 //
-// Files of the colibri container say nothing about it: dtype U8 (or I8) and a companion `.qs` of f32 scales mean
-// "quantised", and the two byte counts, with the shape that the model's config asks for, tell the format. A stamp, where
-// there is one, must agree. Source: docs/container.md, "How a format is recognised".
+// Files of the colibri container say nothing about it: dtype U8 (or I8) and a companion `.qs` of
+// f32 scales mean "quantised", and the two byte counts, with the shape that the model's config asks
+// for, tell the format. A stamp, where there is one, must agree. Source: docs/container.md, "How a
+// format is recognised".
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,12 @@ struct QuantizedBytes {
 };
 
 // `stamp`: the format's name in the file's metadata; `place`: "<file>: tensor <name>", for errors.
-// Formats of formats.def are asked for their byte counts in this order: grouped ones, finest group first, then those with
-// one scale per row. Where both fit (one group per row), they mean the same numbers.
-// Errors: kUnsupported for a format that is known by name only; kCorrupt when nothing fits or the stamp says otherwise.
-Result<Format> RecognizeFormat(const QuantizedBytes& found, std::optional<std::string_view> stamp, std::string_view place);
+// Formats of formats.def are asked for their byte counts in this order: grouped ones, finest group
+// first, then those with one scale per row. Where both fit (one group per row), they mean the same
+// numbers. Errors: kUnsupported for a format that is known by name only; kCorrupt when nothing fits
+// or the stamp says otherwise.
+Result<Format> RecognizeFormat(const QuantizedBytes& found, std::optional<std::string_view> stamp,
+                               std::string_view place);
 
 // Names that a stamp may hold, implemented or not.
 bool IsKnownFormatName(std::string_view name);

@@ -13,7 +13,8 @@ QuantizedBytes BytesIn(Format format, uint64_t rows, uint64_t cols) {
   return {rows, cols, *CodeBytes(format, rows, cols), *ScaleBytes(format, rows, cols)};
 }
 
-void ExpectFormat(const QuantizedBytes& bytes, Format expected, std::optional<std::string_view> stamp = {}) {
+void ExpectFormat(const QuantizedBytes& bytes, Format expected,
+                  std::optional<std::string_view> stamp = {}) {
   const auto format = RecognizeFormat(bytes, stamp, "f: tensor t");
   ASSERT_TRUE(format) << format.error().message;
   EXPECT_EQ(*format, expected) << Info(*format).name << " " << format->group;
@@ -33,7 +34,8 @@ TEST(Recognition, EveryFormatIsRecognisedByItsBytes) {
     ExpectFormat(BytesIn({FormatId::kInt4Row}, rows, cols), {FormatId::kInt4Row});
   }
   for (const uint32_t group : kGroupSizes) {
-    ExpectFormat(BytesIn({FormatId::kInt4Grouped, group}, 6144, 2304), {FormatId::kInt4Grouped, group});
+    ExpectFormat(BytesIn({FormatId::kInt4Grouped, group}, 6144, 2304),
+                 {FormatId::kInt4Grouped, group});
   }
 }
 
@@ -76,19 +78,25 @@ TEST(Recognition, StampsAgreeOrAreRefused) {
 TEST(Recognition, OtherByteCountsAreRefusedWithBothCounts) {
   const QuantizedBytes right = BytesIn({FormatId::kInt4Grouped, 64}, 64, 500);
   for (const QuantizedBytes& wrong :
-       {QuantizedBytes{64, 500, right.code_bytes + 1, right.scale_bytes}, {64, 500, right.code_bytes - 1, right.scale_bytes},
-        {64, 500, right.code_bytes * 3, right.scale_bytes}, {64, 500, 0, right.scale_bytes},
-        {64, 500, right.code_bytes, right.scale_bytes + 1}, {64, 500, right.code_bytes, right.scale_bytes - 4},
-        {64, 500, right.code_bytes, 0}, {64, 500, 0, 0}, {0, 500, right.code_bytes, right.scale_bytes},
-        {~0ULL, 500, right.code_bytes, right.scale_bytes}, {64, (1ULL << 31) - 1, right.code_bytes, right.scale_bytes}}) {
+       {QuantizedBytes{64, 500, right.code_bytes + 1, right.scale_bytes},
+        {64, 500, right.code_bytes - 1, right.scale_bytes},
+        {64, 500, right.code_bytes * 3, right.scale_bytes},
+        {64, 500, 0, right.scale_bytes},
+        {64, 500, right.code_bytes, right.scale_bytes + 1},
+        {64, 500, right.code_bytes, right.scale_bytes - 4},
+        {64, 500, right.code_bytes, 0},
+        {64, 500, 0, 0},
+        {0, 500, right.code_bytes, right.scale_bytes},
+        {~0ULL, 500, right.code_bytes, right.scale_bytes},
+        {64, (1ULL << 31) - 1, right.code_bytes, right.scale_bytes}}) {
     ExpectError(wrong, ErrorCode::kCorrupt,
                 fmt::format("found {} + {} bytes", wrong.code_bytes, wrong.scale_bytes));
   }
 }
 
 TEST(Recognition, KnownNames) {
-  for (const char* name : {"int8-row", "int4-row", "int2-row", "int4-grouped", "int3-g64", "e8-iq3-lattice",
-                           "fp8-e4m3-b128"}) {
+  for (const char* name : {"int8-row", "int4-row", "int2-row", "int4-grouped", "int3-g64",
+                           "e8-iq3-lattice", "fp8-e4m3-b128"}) {
     EXPECT_TRUE(IsKnownFormatName(name)) << name;
   }
   EXPECT_FALSE(IsKnownFormatName("int5"));

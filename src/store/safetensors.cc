@@ -38,9 +38,9 @@ struct Spelling {
   std::string_view other;
   DType dtype;
 };
-constexpr std::array kOtherSpellings = {
-    Spelling{"F8_E4M3FN", DType::kF8E4m3}, Spelling{"FLOAT8_E4M3FN", DType::kF8E4m3},
-    Spelling{"F8_E8M0FNU", DType::kF8E8m0}};
+constexpr std::array kOtherSpellings = {Spelling{"F8_E4M3FN", DType::kF8E4m3},
+                                        Spelling{"FLOAT8_E4M3FN", DType::kF8E4m3},
+                                        Spelling{"F8_E8M0FNU", DType::kF8E8m0}};
 
 const DTypeFacts& Facts(DType dtype) {
   const DTypeFacts& facts = kDTypes.at(static_cast<size_t>(dtype));
@@ -50,15 +50,20 @@ const DTypeFacts& Facts(DType dtype) {
 
 std::optional<DType> FindDType(std::string_view name) {
   for (const DTypeFacts& facts : kDTypes) {
-    if (facts.name == name) return facts.dtype;
+    if (facts.name == name) {
+      return facts.dtype;
+    }
   }
   for (const Spelling& spelling : kOtherSpellings) {
-    if (spelling.other == name) return spelling.dtype;
+    if (spelling.other == name) {
+      return spelling.dtype;
+    }
   }
   return std::nullopt;
 }
 
-// A name as it may be shown: control characters and other bytes that are not ASCII escaped, long ones cut.
+// A name as it may be shown: control characters and other bytes that are not ASCII escaped, long
+// ones cut.
 std::string Printable(std::string_view name) {
   constexpr size_t kShown = 80;
   std::string shown;
@@ -82,15 +87,18 @@ struct TensorPlace {
   std::string_view name;
 
   tl::unexpected<Error> Mismatch(std::string_view expected, std::string_view found) const {
-    return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected {}, found {}", source, Printable(name), expected, found);
+    return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected {}, found {}", source,
+                Printable(name), expected, found);
   }
 };
 
 Status CheckName(const TensorPlace& place) {
-  const bool printable = std::ranges::all_of(place.name, [](char c) { return c >= ' ' && c <= '~'; });
+  const bool printable =
+      std::ranges::all_of(place.name, [](char c) { return c >= ' ' && c <= '~'; });
   if (!printable || place.name.empty() || place.name.size() > SafetensorsHeader::kMaxNameBytes) {
-    return place.Mismatch(fmt::format("a name of 1 to {} printable ASCII bytes", SafetensorsHeader::kMaxNameBytes),
-                          fmt::format("{} bytes", place.name.size()));
+    return place.Mismatch(
+        fmt::format("a name of 1 to {} printable ASCII bytes", SafetensorsHeader::kMaxNameBytes),
+        fmt::format("{} bytes", place.name.size()));
   }
   return Ok();
 }
@@ -104,16 +112,19 @@ Result<DType> ParseDType(const Json& value, const TensorPlace& place) {
   return place.Mismatch("a known dtype", Excerpt(value));
 }
 
-Result<std::vector<uint64_t>> ParseUnsigned(const Json& value, std::string_view what, size_t max_count,
-                                            const TensorPlace& place) {
+Result<std::vector<uint64_t>> ParseUnsigned(const Json& value, std::string_view what,
+                                            size_t max_count, const TensorPlace& place) {
   const auto is_unsigned = [](const Json& number) { return number.is_number_unsigned(); };
-  if (!value.is_array() || value.size() > max_count || !std::all_of(value.begin(), value.end(), is_unsigned)) {
-    return place.Mismatch(fmt::format("{} of at most {} integers >= 0", what, max_count), Excerpt(value));
+  if (!value.is_array() || value.size() > max_count ||
+      !std::all_of(value.begin(), value.end(), is_unsigned)) {
+    return place.Mismatch(fmt::format("{} of at most {} integers >= 0", what, max_count),
+                          Excerpt(value));
   }
   return value.get<std::vector<uint64_t>>();
 }
 
-// The bytes that dtype and shape ask for; an error when they are no whole number or do not fit 64 bits.
+// The bytes that dtype and shape ask for; an error when they are no whole number or do not fit 64
+// bits.
 Result<uint64_t> BytesOf(DType dtype, std::span<const uint64_t> shape, const TensorPlace& place) {
   const auto elements = CheckedProduct(shape);
   const auto bits = elements ? CheckedMul(*elements, Facts(dtype).bits) : std::nullopt;
@@ -124,19 +135,23 @@ Result<uint64_t> BytesOf(DType dtype, std::span<const uint64_t> shape, const Ten
   return *bits / 8;
 }
 
-Result<SafetensorsHeader::Entry> ParseEntry(const std::string& name, const Json& value, std::string_view source) {
+Result<SafetensorsHeader::Entry> ParseEntry(const std::string& name, const Json& value,
+                                            std::string_view source) {
   const TensorPlace place{source, name};
   COLI_RETURN_IF_ERROR(CheckName(place));
-  const bool complete = value.is_object() && value.size() == 3 && value.contains("dtype") && value.contains("shape") &&
-                        value.contains("data_offsets");
+  const bool complete = value.is_object() && value.size() == 3 && value.contains("dtype") &&
+                        value.contains("shape") && value.contains("data_offsets");
   if (!complete) {
     return place.Mismatch("an object of dtype, shape and data_offsets", Excerpt(value));
   }
   COLI_ASSIGN_OR_RETURN(const DType dtype, ParseDType(value["dtype"], place));
-  COLI_ASSIGN_OR_RETURN(auto shape, ParseUnsigned(value["shape"], "a shape", SafetensorsHeader::kMaxRank, place));
-  COLI_ASSIGN_OR_RETURN(const auto offsets, ParseUnsigned(value["data_offsets"], "data_offsets", 2, place));
+  COLI_ASSIGN_OR_RETURN(
+      auto shape, ParseUnsigned(value["shape"], "a shape", SafetensorsHeader::kMaxRank, place));
+  COLI_ASSIGN_OR_RETURN(const auto offsets,
+                        ParseUnsigned(value["data_offsets"], "data_offsets", 2, place));
   if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-    return place.Mismatch("data_offsets [begin, end] with begin <= end", Excerpt(value["data_offsets"]));
+    return place.Mismatch("data_offsets [begin, end] with begin <= end",
+                          Excerpt(value["data_offsets"]));
   }
   COLI_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(dtype, shape, place));
   if (bytes != offsets[1] - offsets[0]) {
@@ -146,16 +161,17 @@ Result<SafetensorsHeader::Entry> ParseEntry(const std::string& name, const Json&
   return SafetensorsHeader::Entry{name, dtype, std::move(shape), offsets[0], offsets[1]};
 }
 
-Result<std::map<std::string, std::string, std::less<>>> ParseMetadata(const Json& value, std::string_view source) {
+Result<std::map<std::string, std::string, std::less<>>> ParseMetadata(const Json& value,
+                                                                      std::string_view source) {
   std::map<std::string, std::string, std::less<>> metadata;
   if (!value.is_object()) {
-    return Fail(ErrorCode::kCorrupt, "{}: __metadata__: expected an object of strings, found {}", source,
-                Excerpt(value));
+    return Fail(ErrorCode::kCorrupt, "{}: __metadata__: expected an object of strings, found {}",
+                source, Excerpt(value));
   }
   for (const auto& [key, text] : value.items()) {
     if (!text.is_string()) {
-      return Fail(ErrorCode::kCorrupt, "{}: __metadata__: {}: expected a string, found {}", source, Printable(key),
-                  Excerpt(text));
+      return Fail(ErrorCode::kCorrupt, "{}: __metadata__: {}: expected a string, found {}", source,
+                  Printable(key), Excerpt(text));
     }
     metadata.emplace(key, text.get_ref<const std::string&>());
   }
@@ -175,7 +191,8 @@ Status CheckCoverage(const std::vector<SafetensorsHeader::Entry>& entries, uint6
     covered = entry.end;
   }
   if (covered != data_bytes) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected {} bytes of tensors after the header, found {}{}", source, covered,
+    return Fail(ErrorCode::kCorrupt,
+                "{}: expected {} bytes of tensors after the header, found {}{}", source, covered,
                 data_bytes, data_bytes < covered ? " (the file is cut short)" : "");
   }
   return Ok();
@@ -187,12 +204,15 @@ std::string_view Name(DType dtype) { return Facts(dtype).name; }
 
 uint32_t BitsPerElement(DType dtype) { return Facts(dtype).bits; }
 
-std::string ShapeText(std::span<const uint64_t> shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string ShapeText(std::span<const uint64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
 
 Result<uint64_t> SafetensorsHeader::Length(std::span<const std::byte> prefix, uint64_t file_size,
                                            std::string_view source) {
   if (file_size < kLengthBytes + 2 || prefix.size() < kLengthBytes) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected a safetensors file, found one of only {} bytes", source, file_size);
+    return Fail(ErrorCode::kCorrupt, "{}: expected a safetensors file, found one of only {} bytes",
+                source, file_size);
   }
   uint64_t length = 0;
   for (size_t i = kLengthBytes; i-- > 0;) {
@@ -200,22 +220,26 @@ Result<uint64_t> SafetensorsHeader::Length(std::span<const std::byte> prefix, ui
   }
   const uint64_t limit = std::min(kMaxHeaderBytes, file_size - kLengthBytes);
   if (length < 2 || length > limit) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected a header of 2 to {} bytes, found a length of {} in a file of {}",
+    return Fail(ErrorCode::kCorrupt,
+                "{}: expected a header of 2 to {} bytes, found a length of {} in a file of {}",
                 source, limit, length, file_size);
   }
   return length;
 }
 
-Result<SafetensorsHeader> SafetensorsHeader::Parse(std::span<const std::byte> header, uint64_t file_size,
-                                                   std::string_view source) {
-  if (header.size() > kMaxHeaderBytes || file_size < kLengthBytes || header.size() > file_size - kLengthBytes) {
-    return Fail(ErrorCode::kCorrupt, "{}: a header of {} bytes does not fit", source, header.size());
+Result<SafetensorsHeader> SafetensorsHeader::Parse(std::span<const std::byte> header,
+                                                   uint64_t file_size, std::string_view source) {
+  if (header.size() > kMaxHeaderBytes || file_size < kLengthBytes ||
+      header.size() > file_size - kLengthBytes) {
+    return Fail(ErrorCode::kCorrupt, "{}: a header of {} bytes does not fit", source,
+                header.size());
   }
   if (header.empty() || header.front() != std::byte{'{'}) {
     return Fail(ErrorCode::kCorrupt, "{}: expected a header that starts with {{", source);
   }
   const std::string_view text(reinterpret_cast<const char*>(header.data()), header.size());
-  const JsonLimits limits{.max_bytes = kMaxHeaderBytes, .max_depth = 3, .max_values = size_t{4} << 20};
+  const JsonLimits limits{
+      .max_bytes = kMaxHeaderBytes, .max_depth = 3, .max_values = size_t{4} << 20};
   COLI_ASSIGN_OR_RETURN(const Json json, ParseJson(text, source, limits));
 
   SafetensorsHeader result;
@@ -227,8 +251,11 @@ Result<SafetensorsHeader> SafetensorsHeader::Parse(std::span<const std::byte> he
       result.entries_.push_back(std::move(entry));
     }
   }
-  std::ranges::sort(result.entries_, {}, [](const Entry& entry) { return std::tie(entry.begin, entry.end, entry.name); });
-  COLI_RETURN_IF_ERROR(CheckCoverage(result.entries_, file_size - kLengthBytes - header.size(), source));
+  std::ranges::sort(result.entries_, {}, [](const Entry& entry) {
+    return std::tie(entry.begin, entry.end, entry.name);
+  });
+  COLI_RETURN_IF_ERROR(
+      CheckCoverage(result.entries_, file_size - kLengthBytes - header.size(), source));
   return result;
 }
 
@@ -241,10 +268,12 @@ Result<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std::filesy
   if (file.size() >= prefix.size()) {
     COLI_RETURN_IF_ERROR(file.ReadExact(0, prefix));
   }
-  COLI_ASSIGN_OR_RETURN(const uint64_t length, SafetensorsHeader::Length(prefix, file.size(), file.path()));
+  COLI_ASSIGN_OR_RETURN(const uint64_t length,
+                        SafetensorsHeader::Length(prefix, file.size(), file.path()));
   std::vector<std::byte> text(length);
   COLI_RETURN_IF_ERROR(file.ReadExact(prefix.size(), text));
-  COLI_ASSIGN_OR_RETURN(SafetensorsHeader header, SafetensorsHeader::Parse(text, file.size(), file.path()));
+  COLI_ASSIGN_OR_RETURN(SafetensorsHeader header,
+                        SafetensorsHeader::Parse(text, file.size(), file.path()));
   return std::unique_ptr<SafetensorsFile>(
       new SafetensorsFile(std::move(file), std::move(header), prefix.size() + length));
 }

@@ -9,7 +9,8 @@
 namespace coli {
 namespace {
 
-// Builds that look for mistakes overwrite what nobody may read any more, so that a stale view shows.
+// Builds that look for mistakes overwrite what nobody may read any more, so that a stale view
+// shows.
 void Poison([[maybe_unused]] const AlignedBuffer& buffer) {
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   if (buffer.size() != 0) {
@@ -24,7 +25,8 @@ uint64_t SlotBuffers::Cost(uint64_t bytes) { return AlignUp(bytes, AlignedBuffer
 
 bool SlotBuffers::MakeRoom(uint64_t cost) {
   const auto fits = [this, cost] {
-    return held_buffers_ < max_buffers_ && held_bytes_ <= budget_bytes_ && cost <= budget_bytes_ - held_bytes_;
+    return held_buffers_ < max_buffers_ && held_bytes_ <= budget_bytes_ &&
+           cost <= budget_bytes_ - held_bytes_;
   };
   while (!fits() && !kept_.empty()) {
     const auto largest = std::prev(kept_.end());

@@ -1,9 +1,10 @@
 // Buffers for experts inside one byte budget.
 //
-// Experts have few distinct sizes (an int8 MTP layer among int4 ones), and every buffer has exactly the size of one kind of
-// expert: a wide expert costs what it costs and does not make the others wider. A buffer that is given back is kept for the
-// next expert of its size; when another size needs the bytes, kept buffers are returned to the system. Memory is taken at
-// first use, so that the process grows with what it really caches. Engine thread only.
+// Experts have few distinct sizes (an int8 MTP layer among int4 ones), and every buffer has exactly
+// the size of one kind of expert: a wide expert costs what it costs and does not make the others
+// wider. A buffer that is given back is kept for the next expert of its size; when another size
+// needs the bytes, kept buffers are returned to the system. Memory is taken at first use, so that
+// the process grows with what it really caches. Engine thread only.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +21,19 @@ namespace coli {
 class SlotBuffers {
  public:
   // At most `budget_bytes` and `max_buffers` at once, in use or kept.
-  SlotBuffers(uint64_t budget_bytes, size_t max_buffers) : budget_bytes_(budget_bytes), max_buffers_(max_buffers) {}
+  SlotBuffers(uint64_t budget_bytes, size_t max_buffers)
+      : budget_bytes_(budget_bytes), max_buffers_(max_buffers) {}
 
   // What a buffer of `bytes` counts against the budget.
   static uint64_t Cost(uint64_t bytes);
 
-  // A buffer of `bytes`, its contents arbitrary; nothing when the budget has no room (give one back and ask again).
-  // Errors: kNotEnoughMemory when the system has none although the budget has.
+  // A buffer of `bytes`, its contents arbitrary; nothing when the budget has no room (give one back
+  // and ask again). Errors: kNotEnoughMemory when the system has none although the budget has.
   Result<std::optional<AlignedBuffer>> Take(uint64_t bytes);
   void GiveBack(AlignedBuffer buffer);
 
   uint64_t budget_bytes() const { return budget_bytes_; }
-  uint64_t held_bytes() const { return held_bytes_; }   // in use and kept
+  uint64_t held_bytes() const { return held_bytes_; }  // in use and kept
 
  private:
   bool MakeRoom(uint64_t cost);
@@ -40,7 +42,7 @@ class SlotBuffers {
   size_t max_buffers_;
   uint64_t held_bytes_ = 0;
   size_t held_buffers_ = 0;
-  std::map<uint64_t, std::vector<AlignedBuffer>> kept_;   // by size; no empty vectors
+  std::map<uint64_t, std::vector<AlignedBuffer>> kept_;  // by size; no empty vectors
 };
 
 }  // namespace coli

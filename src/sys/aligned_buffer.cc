@@ -17,11 +17,12 @@ bool IsMapped(size_t bytes) { return bytes >= kHugePage; }
 
 size_t PageRounded(size_t bytes) { return AlignUp(bytes, AlignedBuffer::kAlignment); }
 
-// A mapping that starts at a huge page, so that the system can back all of it but the tail with huge pages: a larger
-// mapping is made and what is too much at both ends given back.
+// A mapping that starts at a huge page, so that the system can back all of it but the tail with
+// huge pages: a larger mapping is made and what is too much at both ends given back.
 std::byte* MapHuge(size_t bytes) {
   const size_t reserved = bytes + kHugePage;
-  void* block = ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* block =
+      ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (block == MAP_FAILED) {
     return nullptr;
   }
@@ -31,7 +32,7 @@ std::byte* MapHuge(size_t bytes) {
     ::munmap(start, head);
   }
   ::munmap(start + head + bytes, reserved - head - bytes);
-  ::madvise(start + head, bytes, MADV_HUGEPAGE);   // advice only: without it the pages are small
+  ::madvise(start + head, bytes, MADV_HUGEPAGE);  // advice only: without it the pages are small
   return start + head;
 }
 
@@ -54,8 +55,9 @@ Result<AlignedBuffer> AlignedBuffer::Allocate(size_t bytes) {
   }
   std::byte* data = nullptr;
   if (bytes <= std::numeric_limits<size_t>::max() / 4) {
-    data = IsMapped(bytes) ? MapHuge(PageRounded(bytes))
-                           : static_cast<std::byte*>(std::aligned_alloc(kAlignment, PageRounded(bytes)));
+    data = IsMapped(bytes)
+               ? MapHuge(PageRounded(bytes))
+               : static_cast<std::byte*>(std::aligned_alloc(kAlignment, PageRounded(bytes)));
   }
   if (data == nullptr) {
     return Fail(ErrorCode::kNotEnoughMemory, "the system has no block of {} bytes", bytes);

@@ -1,4 +1,5 @@
-// A block of memory with an alignment that vector loads and O_DIRECT reads like. Move-only; contents uninitialised.
+// A block of memory with an alignment that vector loads and O_DIRECT reads like. Move-only;
+// contents uninitialised.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@ class AlignedBuffer {
   static constexpr size_t kAlignment = 4096;
 
   AlignedBuffer() = default;
-  // Errors: kNotEnoughMemory. Pages are taken from the system when first touched; large blocks ask for huge pages.
+  // Errors: kNotEnoughMemory. Pages are taken from the system when first touched; large blocks ask
+  // for huge pages.
   static Result<AlignedBuffer> Allocate(size_t bytes);
   AlignedBuffer(AlignedBuffer&& other) noexcept;
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;

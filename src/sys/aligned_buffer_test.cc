@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 
 TEST(AlignedBuffer, EverySizeIsAlignedAndWritable) {
-  for (const size_t bytes : {size_t{1}, size_t{4095}, size_t{4096}, 2 * kMiB - 1, 2 * kMiB, 5 * kMiB + 3}) {
+  for (const size_t bytes :
+       {size_t{1}, size_t{4095}, size_t{4096}, 2 * kMiB - 1, 2 * kMiB, 5 * kMiB + 3}) {
     const auto buffer = AlignedBuffer::Allocate(bytes);
     ASSERT_TRUE(buffer);
     EXPECT_EQ(buffer->size(), bytes);
@@ -31,8 +32,8 @@ TEST(AlignedBuffer, NothingIsABufferToo) {
 }
 
 TEST(AlignedBuffer, MoreThanTheSystemHasIsAnError) {
-  for (const size_t bytes : {std::numeric_limits<size_t>::max(), std::numeric_limits<size_t>::max() / 4,
-                             size_t{1} << 60}) {
+  for (const size_t bytes : {std::numeric_limits<size_t>::max(),
+                             std::numeric_limits<size_t>::max() / 4, size_t{1} << 60}) {
     const auto buffer = AlignedBuffer::Allocate(bytes);
     ASSERT_FALSE(buffer);
     EXPECT_EQ(buffer.error().code, ErrorCode::kNotEnoughMemory);

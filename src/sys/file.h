@@ -1,5 +1,5 @@
-// Files opened for reading: exact reads at an offset, or an error that names the file. Never mapped into memory, so a
-// truncated or replaced file is an error and not a signal.
+// Files opened for reading: exact reads at an offset, or an error that names the file. Never mapped
+// into memory, so a truncated or replaced file is an error and not a signal.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@ namespace coli {
 // A regular file, open for reading. Move-only; thread-safe for reads.
 class File {
  public:
-  // Errors: kNotFound, kIo (with the system's reason), kInvalidArgument for anything that is not a regular file
-  // (a FIFO or device is never waited for).
+  // Errors: kNotFound, kIo (with the system's reason), kInvalidArgument for anything that is not a
+  // regular file (a FIFO or device is never waited for).
   static Result<File> OpenRead(const std::filesystem::path& path);
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
 
-  // Fills `destination` from `offset`. Short reads and EINTR are retried; the end of the file before the last byte is
-  // kCorrupt: "<path>: unexpected end of file at byte N, wanted M more".
+  // Fills `destination` from `offset`. Short reads and EINTR are retried; the end of the file
+  // before the last byte is kCorrupt: "<path>: unexpected end of file at byte N, wanted M more".
   Status ReadExact(uint64_t offset, std::span<std::byte> destination) const;
 
-  uint64_t size() const { return size_; }   // bytes, as it was at open
+  uint64_t size() const { return size_; }  // bytes, as it was at open
   const std::string& path() const { return path_; }
 
  private:

@@ -15,10 +15,10 @@ namespace coli {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 using coli::testing::PatternBytes;
 using coli::testing::TempDirectory;
 using coli::testing::WriteFile;
+using ::testing::HasSubstr;
 
 void ExpectOpenFails(const fs::path& path, ErrorCode code, const std::string& text) {
   const auto file = File::OpenRead(path);
@@ -39,7 +39,8 @@ TEST(File, ReadsAnyRangeExactly) {
   for (const size_t offset : {0U, 1U, 4095U, 9'999U, 10'000U}) {
     std::vector<std::byte> got(bytes.size() - offset);
     ASSERT_TRUE(file->ReadExact(offset, got));
-    EXPECT_TRUE(std::equal(got.begin(), got.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset)));
+    EXPECT_TRUE(
+        std::equal(got.begin(), got.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset)));
   }
 }
 
@@ -53,7 +54,8 @@ TEST(File, ReadingPastTheEndIsAnErrorWithPlaceAndAmount) {
 
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
-  EXPECT_EQ(status.error().message, file->path() + ": unexpected end of file at byte 10, wanted 4 more");
+  EXPECT_EQ(status.error().message,
+            file->path() + ": unexpected end of file at byte 10, wanted 4 more");
 }
 
 TEST(File, OnlyRegularFilesAreOpenedAndNothingIsWaitedFor) {
@@ -106,14 +108,15 @@ TEST(File, AFileCutShortAfterOpeningIsAnErrorNotASignal) {
   const Status status = file->ReadExact(0, got);
 
   ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("unexpected end of file at byte 50000, wanted 50000 more"));
+  EXPECT_THAT(status.error().message,
+              HasSubstr("unexpected end of file at byte 50000, wanted 50000 more"));
 }
 
 TEST(File, SignalsDoNotDisturbReads) {
-  struct sigaction action {};
-  struct sigaction before {};
+  struct sigaction action{};
+  struct sigaction before{};
   action.sa_handler = [](int) {};
-  ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);   // without SA_RESTART
+  ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);  // without SA_RESTART
   const itimerval storm{{0, 1000}, {0, 1000}};
   const itimerval calm{};
   const TempDirectory directory;

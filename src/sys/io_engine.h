@@ -1,7 +1,8 @@
 // Asynchronous reads: requests in, completions out, in any order.
 //
-// The one seam between the program and the drive. Implementations: IoThreads (pread in worker threads), IoFaulty (a script
-// of delays, reorderings and failures around another engine, for tests). Engine thread only: one thread submits and waits.
+// The one seam between the program and the drive. Implementations: IoThreads (pread in worker
+// threads), IoFaulty (a script of delays, reorderings and failures around another engine, for
+// tests). Engine thread only: one thread submits and waits.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +17,15 @@
 namespace coli {
 
 struct ReadRequest {
-  const File* file = nullptr;         // must outlive the completion
+  const File* file = nullptr;  // must outlive the completion
   uint64_t offset = 0;
-  std::span<std::byte> destination;   // must stay valid and untouched until the completion
-  uint64_t tag = 0;                   // the caller's name for this read, handed back unchanged
+  std::span<std::byte> destination;  // must stay valid and untouched until the completion
+  uint64_t tag = 0;                  // the caller's name for this read, handed back unchanged
 };
 
 struct ReadCompletion {
   uint64_t tag = 0;
-  Status status;                      // ok: the destination is filled to the last byte
+  Status status;  // ok: the destination is filled to the last byte
 };
 
 class IoEngine {

@@ -15,7 +15,9 @@ namespace {
 class IoFaulty final : public IoEngine {
  public:
   IoFaulty(std::unique_ptr<IoEngine> inner, FaultScript script)
-      : inner_(std::move(inner)), script_(std::move(script)), random_(script_.shuffle_seed.value_or(0)) {}
+      : inner_(std::move(inner)),
+        script_(std::move(script)),
+        random_(script_.shuffle_seed.value_or(0)) {}
 
   void Submit(const ReadRequest& request) override;
   ReadCompletion Wait() override;
@@ -39,8 +41,9 @@ class IoFaulty final : public IoEngine {
   std::mt19937_64 random_;
   size_t submitted_ = 0;
   std::map<std::pair<const File*, uint64_t>, size_t> repetitions_;
-  std::map<size_t, std::pair<uint64_t, ReadFault>> running_;   // number -> the caller's tag, what to do afterwards
-  std::vector<Held> held_;                                     // finished, by number
+  std::map<size_t, std::pair<uint64_t, ReadFault>>
+      running_;             // number -> the caller's tag, what to do afterwards
+  std::vector<Held> held_;  // finished, by number
 };
 
 void IoFaulty::Submit(const ReadRequest& request) {
@@ -65,9 +68,11 @@ void IoFaulty::CollectInner() {
     ReadCompletion done = inner_->Wait();
     const auto entry = running_.extract(static_cast<size_t>(done.tag));
     COLI_CHECK(!entry.empty());
-    held_.push_back({entry.key(), entry.mapped().second, {entry.mapped().first, std::move(done.status)}});
+    held_.push_back(
+        {entry.key(), entry.mapped().second, {entry.mapped().first, std::move(done.status)}});
   }
-  std::sort(held_.begin(), held_.end(), [](const Held& a, const Held& b) { return a.number < b.number; });
+  std::sort(held_.begin(), held_.end(),
+            [](const Held& a, const Held& b) { return a.number < b.number; });
 }
 
 void IoFaulty::PassOneTurn() {

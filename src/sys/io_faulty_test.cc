@@ -13,10 +13,10 @@
 namespace coli {
 namespace {
 
-using ::testing::ElementsAre;
 using coli::testing::PatternBytes;
 using coli::testing::TempDirectory;
 using coli::testing::WriteFile;
+using ::testing::ElementsAre;
 
 constexpr size_t kPiece = 1'000;
 

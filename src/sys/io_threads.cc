@@ -28,7 +28,7 @@ class IoThreads final : public IoEngine {
   void Work();
   ReadCompletion TakeLocked();
 
-  size_t in_flight_ = 0;   // of the submitting thread only
+  size_t in_flight_ = 0;  // of the submitting thread only
 
   std::mutex mutex_;
   std::condition_variable work_ready_;
@@ -36,7 +36,7 @@ class IoThreads final : public IoEngine {
   std::deque<ReadRequest> queue_;
   std::deque<ReadCompletion> done_;
   bool stop_ = false;
-  std::vector<std::jthread> workers_;   // last: they end before what they use
+  std::vector<std::jthread> workers_;  // last: they end before what they use
 };
 
 IoThreads::IoThreads(size_t threads) {
@@ -47,7 +47,8 @@ IoThreads::IoThreads(size_t threads) {
       workers_.emplace_back([this] { Work(); });
     }
   } catch (const std::system_error&) {
-    // The system gives no more threads: fewer reads run at once, and with none at all Submit reads by itself.
+    // The system gives no more threads: fewer reads run at once, and with none at all Submit reads
+    // by itself.
   }
 }
 
@@ -114,6 +115,8 @@ void IoThreads::Work() {
 
 }  // namespace
 
-std::unique_ptr<IoEngine> MakeIoThreads(size_t threads) { return std::make_unique<IoThreads>(threads); }
+std::unique_ptr<IoEngine> MakeIoThreads(size_t threads) {
+  return std::make_unique<IoThreads>(threads);
+}
 
 }  // namespace coli

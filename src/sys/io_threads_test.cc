@@ -21,7 +21,8 @@ struct Piece {
   std::vector<std::byte> bytes;
 };
 
-// Keeps up to 16 of `count` random reads in flight, waiting and polling by turns; the pieces that were read.
+// Keeps up to 16 of `count` random reads in flight, waiting and polling by turns; the pieces that
+// were read.
 std::vector<Piece> ReadRandomPieces(IoEngine& io, const File& file, size_t count) {
   std::mt19937_64 random(7);
   std::vector<Piece> pieces(count);
@@ -71,7 +72,8 @@ TEST(IoThreads, AFailedReadIsACompletionWithItsReason) {
   EXPECT_EQ(done.tag, 42U);
   ASSERT_FALSE(done.status);
   EXPECT_EQ(done.status.error().code, ErrorCode::kCorrupt);
-  EXPECT_THAT(done.status.error().message, ::testing::HasSubstr("unexpected end of file at byte 10, wanted 3 more"));
+  EXPECT_THAT(done.status.error().message,
+              ::testing::HasSubstr("unexpected end of file at byte 10, wanted 3 more"));
   EXPECT_EQ(io->in_flight(), 0U);
   EXPECT_FALSE(io->Poll());
 }
@@ -87,7 +89,7 @@ TEST(IoThreads, EndsWithReadsInFlight) {
     for (size_t i = 0; i < buffers.size(); ++i) {
       io->Submit({&*file, i * 1'000, buffers[i], i});
     }
-  }   // the engine goes first, then the buffers: a late write would be a use after free
+  }  // the engine goes first, then the buffers: a late write would be a use after free
 }
 
 }  // namespace

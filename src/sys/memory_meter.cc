@@ -49,12 +49,14 @@ struct GroupFiles {
   std::string_view mount;
   std::string_view limit;
   std::string_view usage;
-  std::string_view active_file;     // keys in memory.stat
+  std::string_view active_file;  // keys in memory.stat
   std::string_view inactive_file;
 };
-constexpr GroupFiles kVersion1{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                               "total_active_file ", "total_inactive_file "};
-constexpr GroupFiles kVersion2{"sys/fs/cgroup", "memory.max", "memory.current", "active_file ", "inactive_file "};
+constexpr GroupFiles kVersion1{"sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                               "memory.usage_in_bytes", "total_active_file ",
+                               "total_inactive_file "};
+constexpr GroupFiles kVersion2{"sys/fs/cgroup", "memory.max", "memory.current", "active_file ",
+                               "inactive_file "};
 
 // What one group leaves; nothing when it sets no limit.
 std::optional<uint64_t> LeftIn(const fs::path& group, const GroupFiles& files) {
@@ -64,14 +66,17 @@ std::optional<uint64_t> LeftIn(const fs::path& group, const GroupFiles& files) {
     return std::nullopt;
   }
   const fs::path stat = group / "memory.stat";
-  const uint64_t droppable = NumberAfter(stat, files.active_file) + NumberAfter(stat, files.inactive_file);
+  const uint64_t droppable =
+      NumberAfter(stat, files.active_file) + NumberAfter(stat, files.inactive_file);
   const uint64_t taken = *usage - std::min(*usage, droppable);
   return *limit - std::min(*limit, taken);
 }
 
-// The least that the group named `path` and those above it leave. Inside a container the name may be one of the host's
-// that does not exist here; the walk then finds the container's own group at the mount point.
-std::optional<uint64_t> LeftOnPath(const fs::path& root, const std::string& path, const GroupFiles& files) {
+// The least that the group named `path` and those above it leave. Inside a container the name may
+// be one of the host's that does not exist here; the walk then finds the container's own group at
+// the mount point.
+std::optional<uint64_t> LeftOnPath(const fs::path& root, const std::string& path,
+                                   const GroupFiles& files) {
   std::optional<uint64_t> least;
   fs::path relative = fs::path(path).relative_path();
   while (true) {
@@ -88,7 +93,7 @@ std::optional<uint64_t> LeftOnPath(const fs::path& root, const std::string& path
 std::optional<uint64_t> LeftByGroups(const fs::path& root) {
   std::optional<uint64_t> least;
   std::ifstream stream(root / "proc/self/cgroup");
-  for (std::string line; std::getline(stream, line);) {   // "<number>:<controllers>:<path>"
+  for (std::string line; std::getline(stream, line);) {  // "<number>:<controllers>:<path>"
     const size_t first = line.find(':');
     const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) {

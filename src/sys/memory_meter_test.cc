@@ -39,9 +39,7 @@ TEST(MemoryMeter, MappedFilePagesAreNotAnonymousMemory) {
   EXPECT_GE(with_memory.peak_bytes, with_memory.resident_bytes);
 }
 
-TEST(AvailableMemory, IsSomethingHere) {
-  EXPECT_GT(AvailableMemoryBytes(), kMiB);
-}
+TEST(AvailableMemory, IsSomethingHere) { EXPECT_GT(AvailableMemoryBytes(), kMiB); }
 
 TEST(AvailableMemory, OfAMachineWithoutGroupsIsWhatTheKernelSays) {
   const TempDirectory root;
@@ -63,8 +61,9 @@ TEST(AvailableMemory, Version1TheTightestGroupCountsAndFilePagesDoNot) {
   WriteFile(root / "sys/fs/cgroup/memory/memory.usage_in_bytes", "123456789\n");
   WriteFile(root / "sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1000000\n");
   WriteFile(root / "sys/fs/cgroup/memory/a/memory.usage_in_bytes", "700000\n");
-  WriteFile(root / "sys/fs/cgroup/memory/a/memory.stat",
-            "active_file 1\ninactive_file 1\ntotal_inactive_file 100000\ntotal_active_file 50000\n");
+  WriteFile(
+      root / "sys/fs/cgroup/memory/a/memory.stat",
+      "active_file 1\ninactive_file 1\ntotal_inactive_file 100000\ntotal_active_file 50000\n");
   WriteFile(root / "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "2000000\n");
   WriteFile(root / "sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "10000\n");
 
@@ -84,7 +83,7 @@ TEST(AvailableMemory, Version2WithoutALimitIsTheMachines) {
 TEST(AvailableMemory, InAContainerTheGroupAtTheMountPointCounts) {
   const TempDirectory root;
   WriteFile(root / "proc/meminfo", "MemAvailable: 4000 kB\n");
-  WriteFile(root / "proc/self/cgroup", "0::/docker/0123\n");   // the host's name for it
+  WriteFile(root / "proc/self/cgroup", "0::/docker/0123\n");  // the host's name for it
   WriteFile(root / "sys/fs/cgroup/memory.max", "500000\n");
   WriteFile(root / "sys/fs/cgroup/memory.current", "600000\n");
   WriteFile(root / "sys/fs/cgroup/memory.stat", "anon 1\nactive_file 0\ninactive_file 150000\n");

@@ -11,8 +11,8 @@ namespace {
 // Cores with at least one hardware thread in `allowed`; 0 when the topology has no cores.
 size_t CountCores(hwloc_topology_t topology, hwloc_const_cpuset_t allowed) {
   size_t cores = 0;
-  for (hwloc_obj_t core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, nullptr); core != nullptr;
-       core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) {
+  for (hwloc_obj_t core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, nullptr);
+       core != nullptr; core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) {
     cores += hwloc_bitmap_intersects(core->cpuset, allowed) != 0 ? 1U : 0U;
   }
   return cores;

@@ -22,7 +22,9 @@ PositionalRead ShortReads(const std::vector<std::byte>& file, size_t step) {
   return [&file, step](std::byte* to, size_t bytes, uint64_t offset) -> ssize_t {
     const size_t left = offset >= file.size() ? 0 : file.size() - static_cast<size_t>(offset);
     const size_t got = std::min({bytes, step, left});
-    if (got != 0) std::memcpy(to, file.data() + offset, got);
+    if (got != 0) {
+      std::memcpy(to, file.data() + offset, got);
+    }
     return static_cast<ssize_t>(got);
   };
 }
@@ -40,7 +42,7 @@ TEST(ReadFully, ShortReadsOfEveryLengthGiveTheSameBytes) {
 TEST(ReadFully, EndOfFileSaysWhereAndHowMuchIsMissing) {
   const auto file = testing::PatternBytes(120, 1);
   std::vector<std::byte> got(100);
-  errno = EIO;   // an old reason that must not show up
+  errno = EIO;  // an old reason that must not show up
 
   const Status status = ReadFully(ShortReads(file, 7), 50, got, "dir/f");
 
@@ -77,7 +79,8 @@ TEST(ReadFully, AFailureNamesFilePlaceAndReason) {
 
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::kIo);
-  EXPECT_THAT(status.error().message, AllOf(HasSubstr("dir/f"), HasSubstr("byte 77"), HasSubstr("Input/output error")));
+  EXPECT_THAT(status.error().message,
+              AllOf(HasSubstr("dir/f"), HasSubstr("byte 77"), HasSubstr("Input/output error")));
 }
 
 TEST(ReadFully, OffsetsBeyondAnyFileAreRefusedWithoutARead) {

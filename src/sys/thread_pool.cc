@@ -21,7 +21,8 @@ void CpuRelax() {
 #endif
 }
 
-// Long enough to bridge the serial code between two loops of a layer, short enough to leave the core to a neighbour.
+// Long enough to bridge the serial code between two loops of a layer, short enough to leave the
+// core to a neighbour.
 constexpr std::chrono::microseconds kSpin{20};
 
 // Returns when `value` differs from `old`.
@@ -42,9 +43,10 @@ void SpinThenWait(const std::atomic<int32_t>& value, int32_t old, bool spin) {
 
 }  // namespace
 
-// A worker takes part in a loop only by claiming one of its chunks, and a loop ends when its chunks are done: a worker that
-// the system does not run holds nobody up. The plain fields of the loop are written while no chunk is claimable and read
-// only between a claim and its completion, so they need no lock.
+// A worker takes part in a loop only by claiming one of its chunks, and a loop ends when its chunks
+// are done: a worker that the system does not run holds nobody up. The plain fields of the loop are
+// written while no chunk is claimable and read only between a claim and its completion, so they
+// need no lock.
 struct ThreadPool::State {
   void Run(size_t worker);
   void Work(size_t worker);
@@ -56,21 +58,22 @@ struct ThreadPool::State {
   size_t grain = 1;
   size_t chunks = 0;
 
-  std::atomic<size_t> unclaimed{0};     // chunks
+  std::atomic<size_t> unclaimed{0};  // chunks
   std::atomic<size_t> next_chunk{0};
-  std::atomic<size_t> unfinished{0};    // chunks
-  std::atomic<int32_t> started{0};      // counts loops; what idle workers wait for
-  std::atomic<int32_t> finished{0};     // counts loops; what the caller waits for
+  std::atomic<size_t> unfinished{0};  // chunks
+  std::atomic<int32_t> started{0};    // counts loops; what idle workers wait for
+  std::atomic<int32_t> finished{0};   // counts loops; what the caller waits for
   std::atomic<bool> stop{false};
   std::atomic<bool> busy{false};
   bool spin = true;
-  std::vector<std::jthread> workers;    // last: they end before what they use
+  std::vector<std::jthread> workers;  // last: they end before what they use
 };
 
 bool ThreadPool::State::Claim() {
   size_t left = unclaimed.load(std::memory_order_acquire);
   while (left > 0) {
-    if (unclaimed.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+    if (unclaimed.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
       return true;
     }
   }
@@ -124,7 +127,7 @@ size_t ThreadPool::threads() const { return state_->workers.size() + 1; }
 void ThreadPool::ParallelFor(size_t count, size_t grain, const Body& body) {
   COLI_CHECK(grain >= 1);
   State& s = *state_;
-  COLI_CHECK(!s.busy.exchange(true));   // neither nested nor from two threads
+  COLI_CHECK(!s.busy.exchange(true));  // neither nested nor from two threads
   if (s.workers.empty() || count <= grain) {
     for (size_t begin = 0; begin < count; begin += std::min(grain, count - begin)) {
       body(begin, begin + std::min(grain, count - begin), 0);

@@ -7,11 +7,13 @@
 
 namespace coli {
 
-// A fixed set of worker threads, the caller being one of them. ParallelFor is called by one thread at a time (the engine
-// thread); its body runs on all of them. Waiting threads spin briefly, then sleep: a busy neighbour costs its share only.
+// A fixed set of worker threads, the caller being one of them. ParallelFor is called by one thread
+// at a time (the engine thread); its body runs on all of them. Waiting threads spin briefly, then
+// sleep: a busy neighbour costs its share only.
 class ThreadPool {
  public:
-  // `threads` >= 1 in all, the calling thread included. Where the system gives no more threads the pool is smaller.
+  // `threads` >= 1 in all, the calling thread included. Where the system gives no more threads the
+  // pool is smaller.
   explicit ThreadPool(size_t threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -19,9 +21,10 @@ class ThreadPool {
 
   size_t threads() const;
 
-  // Calls body(begin, end) on disjoint ranges of at most `grain` (>= 1) items that together cover [0, count). Ranges are
-  // handed out from a shared counter; which thread gets which is not determined, so a body's result must not depend on it.
-  // `worker` in [0, threads()) names the thread, for scratch space; the calling thread is worker 0. Returns when all ranges are done.
+  // Calls body(begin, end) on disjoint ranges of at most `grain` (>= 1) items that together cover
+  // [0, count). Ranges are handed out from a shared counter; which thread gets which is not
+  // determined, so a body's result must not depend on it. `worker` in [0, threads()) names the
+  // thread, for scratch space; the calling thread is worker 0. Returns when all ranges are done.
   // The body must neither throw nor call ParallelFor of the same pool.
   using Body = std::function<void(size_t begin, size_t end, size_t worker)>;
   void ParallelFor(size_t count, size_t grain, const Body& body);

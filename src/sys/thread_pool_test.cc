@@ -19,12 +19,16 @@ TEST_P(ThreadPoolTest, EveryItemIsDoneOnceInRangesOfAtMostTheGrain) {
   for (int round = 0; round < 300; ++round) {
     const size_t count = random() % 500;
     const size_t grain = 1 + random() % 60;
-    std::vector<int> done(count, 0);   // plain: ranges are disjoint
+    std::vector<int> done(count, 0);  // plain: ranges are disjoint
     std::atomic<bool> wrong{false};
 
     pool.ParallelFor(count, grain, [&](size_t begin, size_t end, size_t worker) {
-      if (begin >= end || end - begin > grain || end > count || worker >= pool.threads()) wrong = true;
-      for (size_t i = begin; i < end; ++i) ++done[i];
+      if (begin >= end || end - begin > grain || end > count || worker >= pool.threads()) {
+        wrong = true;
+      }
+      for (size_t i = begin; i < end; ++i) {
+        ++done[i];
+      }
     });
 
     EXPECT_FALSE(wrong);
@@ -34,27 +38,34 @@ TEST_P(ThreadPoolTest, EveryItemIsDoneOnceInRangesOfAtMostTheGrain) {
 
 TEST_P(ThreadPoolTest, AWorkerIsOneThreadAtATime) {
   ThreadPool pool(GetParam());
-  std::vector<uint64_t> sums(pool.threads(), 0);   // plain: each worker its own
+  std::vector<uint64_t> sums(pool.threads(), 0);  // plain: each worker its own
 
   for (int round = 0; round < 200; ++round) {
     pool.ParallelFor(100, 1, [&](size_t begin, size_t, size_t worker) { sums[worker] += begin; });
   }
 
   uint64_t total = 0;
-  for (const uint64_t sum : sums) total += sum;
+  for (const uint64_t sum : sums) {
+    total += sum;
+  }
   EXPECT_EQ(total, 200U * (99U * 100U / 2));
 }
 
-// What one loop wrote the next one reads, on whichever thread: a race would show under ThreadSanitizer.
+// What one loop wrote the next one reads, on whichever thread: a race would show under
+// ThreadSanitizer.
 TEST_P(ThreadPoolTest, LoopsFollowEachOtherWithoutRaces) {
   ThreadPool pool(GetParam());
   std::vector<uint64_t> values(257, 1);
   for (int round = 0; round < 2'000; ++round) {
     const uint64_t add = values[0] % 7;
     pool.ParallelFor(values.size(), 16, [&](size_t begin, size_t end, size_t) {
-      for (size_t i = begin; i < end; ++i) values[i] += add + 1;
+      for (size_t i = begin; i < end; ++i) {
+        values[i] += add + 1;
+      }
     });
-    if (round % 100 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));   // let workers fall asleep
+    if (round % 100 == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));  // let workers fall asleep
+    }
   }
   EXPECT_EQ(values, std::vector<uint64_t>(values.size(), values[0]));
 }
@@ -88,7 +99,9 @@ TEST(PhysicalCores, RespectsWhereTheThreadMayRun) {
   EXPECT_GE(PhysicalCores(), 1U);
   EXPECT_LE(PhysicalCores(), static_cast<size_t>(CPU_COUNT(&before)));
   int first = 0;
-  while (!CPU_ISSET(static_cast<size_t>(first), &before)) ++first;
+  while (!CPU_ISSET(static_cast<size_t>(first), &before)) {
+    ++first;
+  }
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(static_cast<size_t>(first), &one);

@@ -16,8 +16,9 @@ class ArgumentTypes {
  public:
   explicit ArgumentTypes(std::span<const Tool> tools);
 
-  // A value declared as string is the text as it is ("null" is null where the schema allows it). Any other value, and
-  // those of unknown tools and arguments, is what the text means as JSON, or the text if it means nothing.
+  // A value declared as string is the text as it is ("null" is null where the schema allows it).
+  // Any other value, and those of unknown tools and arguments, is what the text means as JSON, or
+  // the text if it means nothing.
   OrderedJson Value(std::string_view tool, std::string_view argument, std::string_view text) const;
 
  private:

@@ -15,7 +15,9 @@ constexpr size_t kIds = 300;
 
 std::array<TokenId, 256> ByteTokens() {
   std::array<TokenId, 256> tokens{};
-  for (int byte = 0; byte < 256; ++byte) tokens[static_cast<size_t>(byte)] = TokenId{byte};
+  for (int byte = 0; byte < 256; ++byte) {
+    tokens[static_cast<size_t>(byte)] = TokenId{byte};
+  }
   return tokens;
 }
 
@@ -31,7 +33,9 @@ std::vector<TokenId> Encode(const Bpe& bpe, std::string_view word) {
 // The definition: look for the best pair, merge it, start again.
 std::vector<TokenId> EncodeSlowly(const std::vector<Merge>& merges, std::string_view word) {
   std::vector<TokenId> tokens;
-  for (const char byte : word) tokens.push_back(Id(static_cast<unsigned char>(byte)));
+  for (const char byte : word) {
+    tokens.push_back(Id(static_cast<unsigned char>(byte)));
+  }
   while (true) {
     size_t best_rank = merges.size();
     size_t best_place = 0;
@@ -43,14 +47,17 @@ std::vector<TokenId> EncodeSlowly(const std::vector<Merge>& merges, std::string_
         }
       }
     }
-    if (best_rank == merges.size()) return tokens;
+    if (best_rank == merges.size()) {
+      return tokens;
+    }
     tokens[best_place] = merges[best_rank].result;
     tokens.erase(tokens.begin() + static_cast<std::ptrdiff_t>(best_place) + 1);
   }
 }
 
 TEST(Bpe, LowestRankGoesFirstAndTheLeftmostOfEquals) {
-  const std::vector<Merge> merges = {{Id('b'), Id('c'), Id(256)}, {Id('a'), Id('b'), Id(257)}, {Id('a'), Id('a'), Id(258)}};
+  const std::vector<Merge> merges = {
+      {Id('b'), Id('c'), Id(256)}, {Id('a'), Id('b'), Id(257)}, {Id('a'), Id('a'), Id(258)}};
   const Bpe bpe(merges, ByteTokens(), kIds);
 
   EXPECT_THAT(Encode(bpe, "abc"), testing::ElementsAre(Id('a'), Id(256)));
@@ -69,7 +76,9 @@ TEST(Bpe, AgreesWithTheDefinitionOnRandomTablesAndWords) {
     while (merges.size() < 30) {
       const TokenId left = known[random() % known.size()];
       const TokenId right = known[random() % known.size()];
-      if (!seen.emplace(std::pair(left, right), true).second) continue;
+      if (!seen.emplace(std::pair(left, right), true).second) {
+        continue;
+      }
       const TokenId result = Id(256 + static_cast<int>(merges.size()));
       merges.push_back({left, right, result});
       known.push_back(result);
@@ -77,7 +86,9 @@ TEST(Bpe, AgreesWithTheDefinitionOnRandomTablesAndWords) {
     const Bpe bpe(merges, ByteTokens(), kIds);
     for (int round = 0; round < 50; ++round) {
       std::string word;
-      for (size_t i = random() % 40; i > 0; --i) word += static_cast<char>('a' + random() % 3);
+      for (size_t i = random() % 40; i > 0; --i) {
+        word += static_cast<char>('a' + random() % 3);
+      }
 
       ASSERT_EQ(Encode(bpe, word), EncodeSlowly(merges, word)) << word;
     }

@@ -14,11 +14,12 @@
 namespace coli {
 namespace {
 
-constexpr std::array<std::string_view, 5> kStopTokens = {"<|user|>", "<|observation|>", "<|endoftext|>", "<|system|>",
-                                                         "<|assistant|>"};
+constexpr std::array<std::string_view, 5> kStopTokens = {
+    "<|user|>", "<|observation|>", "<|endoftext|>", "<|system|>", "<|assistant|>"};
 // What may stand for a control token in the text around the list of tools.
-constexpr std::array<std::string_view, 8> kTags = {"<think>",   "</think>",   "<tool_call>", "</tool_call>",
-                                                   "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"};
+constexpr std::array<std::string_view, 8> kTags = {"<think>",      "</think>",    "<tool_call>",
+                                                   "</tool_call>", "<arg_key>",   "</arg_key>",
+                                                   "<arg_value>",  "</arg_value>"};
 
 // Reasoning and content of an assistant's turn, which clients may send as one text.
 struct Answer {
@@ -36,7 +37,9 @@ Answer SplitAnswer(const Message& message) {
   constexpr std::string_view kClose = "</think>";
   const std::string_view text = message.content;
   const size_t close = text.find(kClose);
-  if (!message.reasoning.empty() || close == std::string_view::npos) return {message.reasoning, text};
+  if (!message.reasoning.empty() || close == std::string_view::npos) {
+    return {message.reasoning, text};
+  }
   std::string_view reasoning = text.substr(0, close);
   if (const size_t open = reasoning.find(kOpen); open != std::string_view::npos) {
     reasoning.remove_prefix(open + kOpen.size());
@@ -52,19 +55,27 @@ class Renderer {
       : request_(request), think_end_(think_end), use_ids_(use_ids) {}
 
   Result<std::vector<ChatSegment>> Run() {
-    if (request_.messages.empty()) return Fail(ErrorCode::kInvalidArgument, "messages: expected at least one");
+    if (request_.messages.empty()) {
+      return Fail(ErrorCode::kInvalidArgument, "messages: expected at least one");
+    }
     Control("[gMASK]");
     Control("<sop>");
-    if (request_.format.StartsInReasoning(request_.options.enable_thinking)) Effort();
-    if (!request_.tools.empty()) Tools();
-    const size_t last_user = LastUser();
+    if (request_.format.StartsInReasoning(request_.options.enable_thinking)) {
+      Effort();
+    }
+    if (!request_.tools.empty()) {
+      Tools();
+    }
+    const size_t loop_begin = AfterLastUser();
     for (size_t i = 0; i < request_.messages.size(); ++i) {
-      const bool shows_reasoning = i > last_user || !request_.options.clear_thinking;
+      const bool shows_reasoning = i >= loop_begin || !request_.options.clear_thinking;
       if (Status status = OneMessage(i, shows_reasoning); !status) {
         return Wrap(std::move(status).error(), fmt::format("messages[{}]", i));
       }
     }
-    if (request_.options.add_generation_prompt) GenerationPrompt();
+    if (request_.options.add_generation_prompt) {
+      GenerationPrompt();
+    }
     return std::move(segments_);
   }
 
@@ -75,7 +86,9 @@ class Renderer {
 
   // Neighbouring plain texts are encoded as one, since tokens may reach across.
   void Plain(std::string_view text) {
-    if (text.empty()) return;
+    if (text.empty()) {
+      return;
+    }
     if (!segments_.empty() && segments_.back().kind == ChatSegment::Kind::kPlain) {
       segments_.back().text += text;
     } else {
@@ -84,12 +97,15 @@ class Renderer {
   }
 
   void Ready(std::span<const TokenId> ids) {
-    if (!ids.empty()) segments_.push_back({ChatSegment::Kind::kReady, {}, {ids.begin(), ids.end()}});
+    if (!ids.empty()) {
+      segments_.push_back({ChatSegment::Kind::kReady, {}, {ids.begin(), ids.end()}});
+    }
   }
 
   void Effort() {
     Control("<|system|>");
-    Plain(request_.options.reasoning_effort == "high" ? "Reasoning Effort: High" : "Reasoning Effort: Max");
+    Plain(request_.options.reasoning_effort == "high" ? "Reasoning Effort: High"
+                                                      : "Reasoning Effort: Max");
   }
 
   void Tools() {
@@ -108,8 +124,9 @@ class Renderer {
   void TextWithTags(std::string_view text) {
     size_t done = 0;
     for (size_t at = text.find('<'); at != std::string_view::npos; at = text.find('<', at)) {
-      const auto tag = std::find_if(kTags.begin(), kTags.end(),
-                                    [&](std::string_view name) { return text.substr(at).starts_with(name); });
+      const auto tag = std::find_if(kTags.begin(), kTags.end(), [&](std::string_view name) {
+        return text.substr(at).starts_with(name);
+      });
       if (tag == kTags.end()) {
         ++at;
         continue;
@@ -122,12 +139,15 @@ class Renderer {
     Plain(text.substr(done));
   }
 
-  // The place of the last user message; before the first message if there is none.
-  size_t LastUser() const {
+  // The place behind the last user message: from there on the model is in one loop of calls and
+  // results.
+  size_t AfterLastUser() const {
     for (size_t i = request_.messages.size(); i > 0; --i) {
-      if (request_.messages[i - 1].role == Role::kUser) return i - 1;
+      if (request_.messages[i - 1].role == Role::kUser) {
+        return i;
+      }
     }
-    return static_cast<size_t>(-1);
+    return 0;
   }
 
   Status OneMessage(size_t i, bool shows_reasoning) {
@@ -144,7 +164,9 @@ class Renderer {
       case Role::kAssistant:
         return Assistant(message, shows_reasoning);
       case Role::kTool:
-        if (i == 0 || request_.messages[i - 1].role != Role::kTool) Control("<|observation|>");
+        if (i == 0 || request_.messages[i - 1].role != Role::kTool) {
+          Control("<|observation|>");
+        }
         Control("<tool_response>");
         Plain(message.content);
         Control("</tool_response>");
@@ -163,7 +185,9 @@ class Renderer {
     const std::string_view reasoning = StripWhiteSpace(answer.reasoning);
     if (request_.format.has_thinking) {
       Control("<think>");
-      if (shows_reasoning) Plain(reasoning);
+      if (shows_reasoning) {
+        Plain(reasoning);
+      }
       Control("</think>");
     }
     Plain(StripWhiteSpace(answer.content));
@@ -175,25 +199,37 @@ class Renderer {
     return Ok();
   }
 
-  // Exactly what the model generated, as far as it is shown. The generation prompt before it was "<think>" or, with
-  // thinking off, "<think></think>".
+  // Exactly what the model generated, as far as it is shown. The generation prompt before it was
+  // "<think>" or, with thinking off, "<think></think>".
   void Generated(const Message& message, bool shows_reasoning) {
     const std::span<const TokenId> ids = message.content_ids;
-    if (!request_.format.has_thinking) return Ready(ids);
+    if (!request_.format.has_thinking) {
+      return Ready(ids);
+    }
     const auto close = think_end_ ? std::find(ids.begin(), ids.end(), *think_end_) : ids.end();
     const bool closed = close != ids.end();
-    const bool all_reasoning = !closed && !message.reasoning.empty();   // cut off while thinking
-    const size_t answer = closed ? static_cast<size_t>(close - ids.begin()) + 1 : all_reasoning ? ids.size() : 0;
+    const bool all_reasoning = !closed && !message.reasoning.empty();  // cut off while thinking
+    const size_t answer = closed          ? static_cast<size_t>(close - ids.begin()) + 1
+                          : all_reasoning ? ids.size()
+                                          : 0;
     Control("<think>");
-    if (shows_reasoning) Ready(ids.first(answer));
-    if (!shows_reasoning || !closed) Control("</think>");
+    if (shows_reasoning) {
+      Ready(ids.first(answer));
+    }
+    if (!shows_reasoning || !closed) {
+      Control("</think>");
+    }
     Ready(ids.subspan(answer));
   }
 
   Status Call(const ToolCall& call) {
     const auto arguments = ParseOrderedJson(call.arguments, "arguments");
-    if (!arguments) return Fail(ErrorCode::kInvalidArgument, "{}", arguments.error().message);
-    if (!arguments->is_object()) return Fail(ErrorCode::kInvalidArgument, "arguments: expected an object");
+    if (!arguments) {
+      return Fail(ErrorCode::kInvalidArgument, "{}", arguments.error().message);
+    }
+    if (!arguments->is_object()) {
+      return Fail(ErrorCode::kInvalidArgument, "arguments: expected an object");
+    }
     Control("<tool_call>");
     Plain(call.name);
     for (const auto& [key, value] : arguments->get_ref<const OrderedJson::object_t&>()) {
@@ -210,9 +246,13 @@ class Renderer {
 
   void GenerationPrompt() {
     Control("<|assistant|>");
-    if (!request_.format.has_thinking) return;
+    if (!request_.format.has_thinking) {
+      return;
+    }
     Control("<think>");
-    if (!request_.options.enable_thinking) Control("</think>");
+    if (!request_.options.enable_thinking) {
+      Control("</think>");
+    }
   }
 
   const ChatRequest& request_;
@@ -223,11 +263,15 @@ class Renderer {
 
 // The messages and tools must be UTF-8; the error names the one that is not.
 Status CheckUtf8(const ChatRequest& request) {
-  const auto check = [](std::string_view text, std::string_view list, size_t i, std::string_view field) -> Status {
+  const auto check = [](std::string_view text, std::string_view list, size_t i,
+                        std::string_view field) -> Status {
     const auto offset = FindInvalidUtf8(text);
-    if (!offset) return Ok();
-    return Fail(ErrorCode::kInvalidArgument, "{}[{}].{}: expected UTF-8, found byte {:#04x} at offset {}", list, i,
-                field, static_cast<unsigned char>(text[*offset]), *offset);
+    if (!offset) {
+      return Ok();
+    }
+    return Fail(ErrorCode::kInvalidArgument,
+                "{}[{}].{}: expected UTF-8, found byte {:#04x} at offset {}", list, i, field,
+                static_cast<unsigned char>(text[*offset]), *offset);
   };
   for (size_t i = 0; i < request.messages.size(); ++i) {
     const Message& message = request.messages[i];
@@ -247,9 +291,12 @@ Status CheckUtf8(const ChatRequest& request) {
 
 ChatFormat ChatFormat::Glm5() {
   return {.has_thinking = true,
-          .tools_before = "# Tools\n\nYou may call one or more functions to help with the user's question.\n\n",
-          .tools_after = "For each function call, write the function name and its arguments in the tool call format:\n"
-                         "<tool_call>name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>"};
+          .tools_before =
+              "# Tools\n\nYou may call one or more functions to help with the user's question.\n\n",
+          .tools_after =
+              "For each function call, write the function name and its arguments in the tool call "
+              "format:\n"
+              "<tool_call>name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>"};
 }
 
 ChatFormat ChatFormat::Glm5FromTemplate(std::string_view chat_template) {
@@ -264,7 +311,9 @@ ChatFormat ChatFormat::Glm5FromTemplate(std::string_view chat_template) {
 std::vector<TokenId> ChatFormat::StopIds(const Tokenizer& tokenizer) const {
   std::vector<TokenId> ids;
   for (const std::string_view name : kStopTokens) {
-    if (const auto id = tokenizer.FindToken(name)) ids.push_back(*id);
+    if (const auto id = tokenizer.FindToken(name)) {
+      ids.push_back(*id);
+    }
   }
   return ids;
 }
@@ -279,14 +328,16 @@ Result<std::vector<TokenId>> EncodeChat(const Tokenizer& tokenizer, const ChatRe
       case ChatSegment::Kind::kControl: {
         const auto token = tokenizer.FindToken(segment.text);
         if (!token) {
-          return Fail(ErrorCode::kUnsupported, "tokenizer: expected the control token {} of this chat format, found none",
+          return Fail(ErrorCode::kUnsupported,
+                      "tokenizer: expected the control token {} of this chat format, found none",
                       segment.text);
         }
         ids.push_back(*token);
         break;
       }
       case ChatSegment::Kind::kPlain: {
-        COLI_ASSIGN_OR_RETURN(const auto plain, tokenizer.Encode(segment.text, SpecialTokens::kPlain));
+        COLI_ASSIGN_OR_RETURN(const auto plain,
+                              tokenizer.Encode(segment.text, SpecialTokens::kPlain));
         ids.insert(ids.end(), plain.begin(), plain.end());
         break;
       }
@@ -300,9 +351,12 @@ Result<std::vector<TokenId>> EncodeChat(const Tokenizer& tokenizer, const ChatRe
 
 Result<std::string> RenderChat(const ChatRequest& request) {
   COLI_RETURN_IF_ERROR(CheckUtf8(request));
-  COLI_ASSIGN_OR_RETURN(const auto segments, Renderer(request, std::nullopt, /*use_ids=*/false).Run());
+  COLI_ASSIGN_OR_RETURN(const auto segments,
+                        Renderer(request, std::nullopt, /*use_ids=*/false).Run());
   std::string text;
-  for (const ChatSegment& segment : segments) text += segment.text;
+  for (const ChatSegment& segment : segments) {
+    text += segment.text;
+  }
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "text/testing_tokenizer.h"
@@ -32,7 +33,9 @@ class Chat : public testing::Test {
     EXPECT_TRUE(ids) << ids.error().message;
     return ids.value_or(std::vector<TokenId>{});
   }
-  std::vector<TokenId> Parse(std::string_view text) { return tokenizer_->Encode(text, SpecialTokens::kParse).value(); }
+  std::vector<TokenId> Parse(std::string_view text) {
+    return tokenizer_->Encode(text, SpecialTokens::kParse).value();
+  }
 
   Result<Tokenizer> tokenizer_ = testing_tokenizer::Parse(testing_tokenizer::Make());
 };
@@ -40,7 +43,8 @@ class Chat : public testing::Test {
 // The expected texts are the exact renderings of GLM-5.2's template by Jinja2.
 TEST(ChatTemplate, OneUserMessageWithThinkingOnAndOff) {
   ChatRequest request{.messages = {User("hi")}};
-  EXPECT_EQ(Render(request), "[gMASK]<sop><|system|>Reasoning Effort: Max<|user|>hi<|assistant|><think>");
+  EXPECT_EQ(Render(request),
+            "[gMASK]<sop><|system|>Reasoning Effort: Max<|user|>hi<|assistant|><think>");
 
   request.options.enable_thinking = false;
   EXPECT_EQ(Render(request), "[gMASK]<sop><|user|>hi<|assistant|><think></think>");
@@ -53,17 +57,22 @@ TEST(ChatTemplate, SystemMessagesFollowTheEffort) {
 
 TEST(ChatTemplate, OnlyHighEffortDiffersFromMax) {
   for (const char* effort : {"", "low", "max", "HIGH"}) {
-    EXPECT_THAT(Render({.messages = {User("hi")}, .options = {.reasoning_effort = effort}}), HasSubstr("Effort: Max<"));
+    EXPECT_THAT(Render({.messages = {User("hi")}, .options = {.reasoning_effort = effort}}),
+                HasSubstr("Effort: Max<"));
   }
-  EXPECT_THAT(Render({.messages = {User("hi")}, .options = {.reasoning_effort = "high"}}), HasSubstr("Effort: High<"));
+  EXPECT_THAT(Render({.messages = {User("hi")}, .options = {.reasoning_effort = "high"}}),
+              HasSubstr("Effort: High<"));
 }
 
 TEST(ChatTemplate, ReasoningOfEarlierTurnsIsClearedUnlessAskedFor) {
   ChatRequest request{.messages = {User("q1"), Assistant("a1", "r1"), User("q2")}};
-  EXPECT_THAT(Render(request), HasSubstr("<|user|>q1<|assistant|><think></think>a1<|user|>q2<|assistant|><think>"));
+  EXPECT_THAT(Render(request),
+              HasSubstr("<|user|>q1<|assistant|><think></think>a1<|user|>q2<|assistant|><think>"));
 
   request.options.clear_thinking = false;
-  EXPECT_THAT(Render(request), HasSubstr("<|user|>q1<|assistant|><think>r1</think>a1<|user|>q2<|assistant|><think>"));
+  EXPECT_THAT(
+      Render(request),
+      HasSubstr("<|user|>q1<|assistant|><think>r1</think>a1<|user|>q2<|assistant|><think>"));
 }
 
 TEST(ChatTemplate, AToolLoopKeepsItsReasoning) {
@@ -72,19 +81,27 @@ TEST(ChatTemplate, AToolLoopKeepsItsReasoning) {
 
   EXPECT_EQ(Render({.messages = {User("q"), call, ToolResult("7"), ToolResult("8")}}),
             "[gMASK]<sop><|system|>Reasoning Effort: Max<|user|>q"
-            "<|assistant|><think>think1</think><tool_call>f<arg_key>x</arg_key><arg_value>3</arg_value><arg_key>s</arg_key>"
+            "<|assistant|><think>think1</think><tool_call>f<arg_key>x</arg_key><arg_value>3</"
+            "arg_value><arg_key>s</arg_key>"
             "<arg_value>a b</arg_value></tool_call><|observation|><tool_response>7</tool_response>"
             "<tool_response>8</tool_response><|assistant|><think>");
 }
 
+TEST(ChatTemplate, WithoutAUserMessageAllReasoningIsShown) {
+  EXPECT_THAT(Render({.messages = {System("S"), Assistant("a", "r")}}),
+              HasSubstr("<|assistant|><think>r</think>a"));
+}
+
 TEST(ChatTemplate, ArgumentsThatAreNoStringsAreJson) {
   Message call = Assistant("");
-  call.tool_calls = {{"", "f", R"({"a":[1,"é"],"b":null,"c":true,"d":{"k":1.0}})"}, {"", "g", "{}"}};
+  call.tool_calls = {{"", "f", R"({"a":[1,"é"],"b":null,"c":true,"d":{"k":1.0}})"},
+                     {"", "g", "{}"}};
 
-  EXPECT_THAT(Render({.messages = {User("q"), call}}),
-              HasSubstr("<arg_value>[1, \"é\"]</arg_value><arg_key>b</arg_key><arg_value>null</arg_value>"
-                        "<arg_key>c</arg_key><arg_value>true</arg_value><arg_key>d</arg_key>"
-                        "<arg_value>{\"k\": 1.0}</arg_value></tool_call><tool_call>g</tool_call>"));
+  EXPECT_THAT(
+      Render({.messages = {User("q"), call}}),
+      HasSubstr("<arg_value>[1, \"é\"]</arg_value><arg_key>b</arg_key><arg_value>null</arg_value>"
+                "<arg_key>c</arg_key><arg_value>true</arg_value><arg_key>d</arg_key>"
+                "<arg_value>{\"k\": 1.0}</arg_value></tool_call><tool_call>g</tool_call>"));
 }
 
 TEST(ChatTemplate, ReasoningInsideContentIsTakenOutOfIt) {
@@ -93,20 +110,26 @@ TEST(ChatTemplate, ReasoningInsideContentIsTakenOutOfIt) {
 }
 
 TEST(ChatTemplate, EveryNewRunOfToolResultsStartsAnObservation) {
-  EXPECT_THAT(Render({.messages = {User("q"), ToolResult("1"), ToolResult("2"), Assistant("a"), ToolResult("3")}}),
-              HasSubstr("<|user|>q<|observation|><tool_response>1</tool_response><tool_response>2</tool_response>"
-                        "<|assistant|><think></think>a<|observation|><tool_response>3</tool_response>"));
+  EXPECT_THAT(
+      Render({.messages = {User("q"), ToolResult("1"), ToolResult("2"), Assistant("a"),
+                           ToolResult("3")}}),
+      HasSubstr(
+          "<|user|>q<|observation|><tool_response>1</tool_response><tool_response>2</tool_response>"
+          "<|assistant|><think></think>a<|observation|><tool_response>3</tool_response>"));
 }
 
 TEST(ChatTemplate, ToolsAreListedOneToALine) {
-  const auto tools = ParseToolsText(R"([{"type":"function","function":{"name":"f"}},{"name":"g"}])");
+  const auto tools =
+      ParseToolsText(R"([{"type":"function","function":{"name":"f"}},{"name":"g"}])");
   ASSERT_TRUE(tools);
   ChatRequest request{.messages = {User("q")}, .tools = *tools};
   request.format.tools_before = "Before\n";
   request.format.tools_after = "After";
 
-  EXPECT_THAT(Render(request), HasSubstr("Max<|system|>Before\n<tools>\n{\"name\": \"f\"}\n{\"name\": \"g\"}\n</tools>\n"
-                                         "After<|user|>q"));
+  EXPECT_THAT(
+      Render(request),
+      HasSubstr("Max<|system|>Before\n<tools>\n{\"name\": \"f\"}\n{\"name\": \"g\"}\n</tools>\n"
+                "After<|user|>q"));
 }
 
 TEST(ChatTemplate, AFamilyWithoutThinkingHasNoThinkTags) {
@@ -117,7 +140,9 @@ TEST(ChatTemplate, AFamilyWithoutThinkingHasNoThinkTags) {
   EXPECT_FALSE(request.format.StartsInReasoning(true));
 }
 
-TEST(ChatTemplate, NoMessagesIsAnError) { EXPECT_EQ(Render({}), "messages: expected at least one"); }
+TEST(ChatTemplate, NoMessagesIsAnError) {
+  EXPECT_EQ(Render({}), "messages: expected at least one");
+}
 
 TEST_F(Chat, TheTokensAreThoseOfTheRenderedText) {
   Message call = Assistant("fine", "why");
@@ -142,12 +167,13 @@ TEST_F(Chat, WhatUsersAndToolsWriteCannotBecomeControlTokens) {
   EXPECT_EQ(count("<|user|>"), 1);
   EXPECT_EQ(count("<|endoftext|>"), 0);
   EXPECT_EQ(count("</tool_response>"), 1);
-  EXPECT_EQ(count("</arg_value>"), 2);   // the call, and the words around the list of tools
+  EXPECT_EQ(count("</arg_value>"), 2);  // the call, and the words around the list of tools
 }
 
 TEST_F(Chat, GeneratedTokensAreUsedAsTheyAre) {
   // Not what encoding "hello" would give.
-  const std::vector<TokenId> hello = {TokenId{'h'}, TokenId{'e'}, TokenId{'l'}, TokenId{'l'}, TokenId{'o'}};
+  const std::vector<TokenId> hello = {TokenId{'h'}, TokenId{'e'}, TokenId{'l'}, TokenId{'l'},
+                                      TokenId{'o'}};
   Message answer = Assistant("hello", "hm");
   answer.content_ids = {TokenId{'h'}, TokenId{'m'}, tokenizer_->FindToken("</think>").value()};
   answer.content_ids.insert(answer.content_ids.end(), hello.begin(), hello.end());
@@ -177,7 +203,8 @@ TEST_F(Chat, ThePromptAndTheAnswerAreAPrefixOfTheNextPrompt) {
   Message said = Assistant("he ");
   said.content_ids = answer;
 
-  const auto next = Encode({.messages = {User("q"), said, User("r")}, .options = {.enable_thinking = false}});
+  const auto next =
+      Encode({.messages = {User("q"), said, User("r")}, .options = {.enable_thinking = false}});
 
   ASSERT_GT(next.size(), fed.size());
   EXPECT_TRUE(std::equal(fed.begin(), fed.end(), next.begin()));
@@ -187,12 +214,13 @@ TEST_F(Chat, TextThatIsNotUtf8IsRefusedNamingTheMessage) {
   const auto ids = EncodeChat(*tokenizer_, {.messages = {User("a"), User("b\xFF")}});
 
   ASSERT_FALSE(ids);
-  EXPECT_EQ(ids.error().message, "messages[1].content: expected UTF-8, found byte 0xff at offset 1");
+  EXPECT_EQ(ids.error().message,
+            "messages[1].content: expected UTF-8, found byte 0xff at offset 1");
 }
 
 TEST_F(Chat, AMissingControlTokenIsNamed) {
   Json json = testing_tokenizer::Make();
-  json["added_tokens"].erase(1);   // [gMASK]
+  json["added_tokens"].erase(1);  // [gMASK]
 
   const auto ids = EncodeChat(testing_tokenizer::Parse(json).value(), {.messages = {User("a")}});
 
@@ -203,17 +231,20 @@ TEST_F(Chat, AMissingControlTokenIsNamed) {
 TEST_F(Chat, AllRoleMarkersStopAnAnswer) {
   const auto stops = ChatFormat::Glm5().StopIds(*tokenizer_);
 
-  for (const char* name : {"<|user|>", "<|observation|>", "<|endoftext|>", "<|system|>", "<|assistant|>"}) {
+  for (const char* name :
+       {"<|user|>", "<|observation|>", "<|endoftext|>", "<|system|>", "<|assistant|>"}) {
     EXPECT_THAT(stops, testing::Contains(tokenizer_->FindToken(name).value())) << name;
   }
   EXPECT_EQ(stops.size(), 5u);
 }
 
 TEST(ToolWords, AreReadOutOfATemplate) {
-  const auto literal = FindToolWords("{%- if tools -%}\n<|system|>\n# Use\n\n<tools>\n{% for tool in tools %}\n{{ tool }}\n"
-                                     "{% endfor %}\n</tools>\n\nCall: <tool_call>x</tool_call>\n{%- endif -%}");
-  const auto quoted = FindToolWords("<|system|>Use:{{ '\\n' }}<tools>{{ '\\n' }}\n{%- for tool in tools -%}{{ tool }}"
-                                    "{%- endfor -%}</tools>{{ '\\n' }}Call it.\n{%- endif -%}");
+  const auto literal = FindToolWords(
+      "{%- if tools -%}\n<|system|>\n# Use\n\n<tools>\n{% for tool in tools %}\n{{ tool }}\n"
+      "{% endfor %}\n</tools>\n\nCall: <tool_call>x</tool_call>\n{%- endif -%}");
+  const auto quoted = FindToolWords(
+      "<|system|>Use:{{ '\\n' }}<tools>{{ '\\n' }}\n{%- for tool in tools -%}{{ tool }}"
+      "{%- endfor -%}</tools>{{ '\\n' }}Call it.\n{%- endif -%}");
 
   ASSERT_TRUE(literal);
   EXPECT_EQ(literal->before, "\n# Use\n\n");
@@ -227,8 +258,10 @@ TEST(ToolWords, TextMixedWithCodeIsNotGuessed) {
   EXPECT_FALSE(FindToolWords(""));
   EXPECT_FALSE(FindToolWords("no loop"));
   EXPECT_FALSE(FindToolWords("{% for tool in tools %}"));
-  EXPECT_FALSE(FindToolWords("<|system|>{{ name }}<tools>\n{% for tool in tools %}{% endfor %}</tools>\n{% endif %}"));
-  EXPECT_FALSE(FindToolWords("<|system|>{% if x %}<tools>\n{% for tool in tools %}{% endfor %}</tools>\n{% endif %}"));
+  EXPECT_FALSE(FindToolWords(
+      "<|system|>{{ name }}<tools>\n{% for tool in tools %}{% endfor %}</tools>\n{% endif %}"));
+  EXPECT_FALSE(FindToolWords(
+      "<|system|>{% if x %}<tools>\n{% for tool in tools %}{% endfor %}</tools>\n{% endif %}"));
   EXPECT_EQ(ChatFormat::Glm5FromTemplate("?").tools_before, ChatFormat::Glm5().tools_before);
 }
 

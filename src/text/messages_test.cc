@@ -69,8 +69,10 @@ TEST(Messages, ErrorsNameTheIndexAndTheField) {
   EXPECT_THAT(ErrorOf(R"([{"role":"assistant","tool_calls":[{"name":"f","arguments":"{x"}]}])"),
               HasSubstr("messages[0].tool_calls[0].arguments: byte 1"));
   EXPECT_EQ(ErrorOf(R"([{"role":"assistant","tool_calls":[{"name":"f","arguments":"[1]"}]}])"),
-            "messages[0].tool_calls[0].arguments: expected an object or the JSON text of one, found \"[1]\"");
-  EXPECT_THAT(ErrorOf(R"([{"role":"user","tool_calls":[{"name":"f"}]}])"), HasSubstr("messages[0].tool_calls: "));
+            "messages[0].tool_calls[0].arguments: expected an object or the JSON text of one, "
+            "found \"[1]\"");
+  EXPECT_THAT(ErrorOf(R"([{"role":"user","tool_calls":[{"name":"f"}]}])"),
+              HasSubstr("messages[0].tool_calls: "));
   EXPECT_THAT(ErrorOf("[{"), HasSubstr("messages: byte 2"));
 }
 
@@ -91,7 +93,8 @@ TEST(Tools, AreUnwrappedAndKeepTheOrderOfKeys) {
 
   ASSERT_TRUE(tools) << tools.error().message;
   EXPECT_EQ((*tools)[0].name, "f");
-  EXPECT_EQ((*tools)[0].definition, R"({"name": "f", "description": "é", "parameters": {"b": 1, "a": {}}})");
+  EXPECT_EQ((*tools)[0].definition,
+            R"({"name": "f", "description": "é", "parameters": {"b": 1, "a": {}}})");
   EXPECT_EQ((*tools)[1].definition, R"({"name": "g"})");
 }
 
@@ -99,19 +102,25 @@ TEST(Tools, ErrorsNameTheIndexAndTheField) {
   EXPECT_EQ(ToolErrorOf(R"([{"type":"function","function":{}}])"),
             "tools[0].function.name: expected a name, found nothing");
   EXPECT_EQ(ToolErrorOf(R"([{"name":"f"},7])"), "tools[1]: expected an object, found 7");
-  EXPECT_EQ(ToolErrorOf(R"([{"name":"f","parameters":[]}])"), "tools[0].parameters: expected an object, found []");
-  EXPECT_THAT(ToolErrorOf(R"([{"type":"retrieval","function":{"name":"f"}}])"), HasSubstr("tools[0].type"));
+  EXPECT_EQ(ToolErrorOf(R"([{"name":"f","parameters":[]}])"),
+            "tools[0].parameters: expected an object, found []");
+  EXPECT_THAT(ToolErrorOf(R"([{"type":"retrieval","function":{"name":"f"}}])"),
+              HasSubstr("tools[0].type"));
 }
 
 // Expected values: python3 -c 'import json; print(json.dumps(..., ensure_ascii=False))'
 TEST(PythonJson, WritesAsPythonDoes) {
-  const auto dump = [](std::string_view text) { return DumpPythonJson(ParseOrderedJson(text, "t").value()); };
+  const auto dump = [](std::string_view text) {
+    return DumpPythonJson(ParseOrderedJson(text, "t").value());
+  };
 
-  EXPECT_EQ(dump(R"({"b":[1,-2,true,null],"a":{},"c":[]})"), R"({"b": [1, -2, true, null], "a": {}, "c": []})");
+  EXPECT_EQ(dump(R"({"b":[1,-2,true,null],"a":{},"c":[]})"),
+            R"({"b": [1, -2, true, null], "a": {}, "c": []})");
   EXPECT_EQ(dump(R"("é\u0001\n\"\\\/\u007f")"), "\"é\\u0001\\n\\\"\\\\/\x7f\"");
-  EXPECT_EQ(dump("[1.0,0.1,1e15,1e16,1e22,1e-4,1e-5,-0.0,123456789.125,5e-324,18446744073709551615]"),
-            "[1.0, 0.1, 1000000000000000.0, 1e+16, 1e+22, 0.0001, 1e-05, -0.0, 123456789.125, 5e-324, "
-            "18446744073709551615]");
+  EXPECT_EQ(
+      dump("[1.0,0.1,1e15,1e16,1e22,1e-4,1e-5,-0.0,123456789.125,5e-324,18446744073709551615]"),
+      "[1.0, 0.1, 1000000000000000.0, 1e+16, 1e+22, 0.0001, 1e-05, -0.0, 123456789.125, 5e-324, "
+      "18446744073709551615]");
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ enum class Tag {
   kValueEnd,
 };
 
-constexpr std::array<std::string_view, 8> kTagTexts = {"<think>",   "</think>",   "<tool_call>", "</tool_call>",
-                                                       "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"};
+constexpr std::array<std::string_view, 8> kTagTexts = {"<think>",      "</think>",    "<tool_call>",
+                                                       "</tool_call>", "<arg_key>",   "</arg_key>",
+                                                       "<arg_value>",  "</arg_value>"};
 
 std::string_view TextOf(Tag tag) { return kTagTexts[static_cast<size_t>(tag)]; }
 
@@ -38,7 +39,8 @@ std::span<const Tag> TagsAt(Place place, bool tools_offered) {
   static constexpr std::array kReasoning = {Tag::kThinkEnd, Tag::kToolCall};
   static constexpr std::array kContent = {Tag::kToolCall};
   static constexpr std::array kName = {Tag::kKey, Tag::kValue, Tag::kToolCallEnd};
-  static constexpr std::array kBetween = {Tag::kKey, Tag::kValue, Tag::kToolCallEnd, Tag::kToolCall};
+  static constexpr std::array kBetween = {Tag::kKey, Tag::kValue, Tag::kToolCallEnd,
+                                          Tag::kToolCall};
   static constexpr std::array kKey = {Tag::kKeyEnd};
   static constexpr std::array kValue = {Tag::kValueEnd};
   switch (place) {
@@ -62,8 +64,8 @@ bool IsSpaceOnly(std::string_view text) { return StripWhiteSpace(text).empty(); 
 
 // The call being read.
 struct OpenCall {
-  std::string raw;     // everything from "<tool_call>" on, to give back
-  std::string field;   // the text of the current place
+  std::string raw;    // everything from "<tool_call>" on, to give back
+  std::string field;  // the text of the current place
   std::string name;
   std::string key;
   bool has_key = false;
@@ -89,7 +91,8 @@ struct OutputParser::State {
     pending = rest;
   }
 
-  // Takes one tag and the text before it; false when no complete tag is left: then text that cannot begin one is taken.
+  // Takes one tag and the text before it; false when no complete tag is left: then text that cannot
+  // begin one is taken.
   bool TakeTag(std::string_view& rest, OutputDelta& delta) {
     size_t at = rest.find('<');
     for (; at != std::string_view::npos; at = rest.find('<', at + 1)) {
@@ -103,7 +106,9 @@ struct OutputParser::State {
         }
         may_begin |= TextOf(tag).starts_with(rest.substr(at));
       }
-      if (may_begin) break;
+      if (may_begin) {
+        break;
+      }
     }
     const size_t certain = std::min(at, rest.size());
     Text(rest.substr(0, certain), delta);
@@ -112,7 +117,9 @@ struct OutputParser::State {
   }
 
   void Text(std::string_view text, OutputDelta& delta) {
-    if (text.empty()) return;
+    if (text.empty()) {
+      return;
+    }
     switch (place) {
       case Place::kReasoning:
         Shown(text, delta.reasoning);
@@ -134,7 +141,9 @@ struct OutputParser::State {
   void Shown(std::string_view text, std::string& out) {
     held += text;
     const size_t begin = trims ? held.find_first_not_of(" \t\r\n") : 0;
-    if (begin == std::string::npos) return;
+    if (begin == std::string::npos) {
+      return;
+    }
     out.append(held, begin);
     held.clear();
     trims = false;
@@ -147,7 +156,9 @@ struct OutputParser::State {
   }
 
   void OnTag(Tag tag, OutputDelta& delta) {
-    if (InCall(place)) call.raw += TextOf(tag);
+    if (InCall(place)) {
+      call.raw += TextOf(tag);
+    }
     switch (tag) {
       case Tag::kThink:
         return;
@@ -180,7 +191,7 @@ struct OutputParser::State {
   }
 
   void StartCall(OutputDelta& delta) {
-    if (InCall(place)) {   // the last call was not closed
+    if (InCall(place)) {  // the last call was not closed
       call.raw.resize(call.raw.size() - TextOf(Tag::kToolCall).size());
       FinishCall(delta);
     }
@@ -189,7 +200,8 @@ struct OutputParser::State {
     Enter(Place::kName);
   }
 
-  // The name ends where the first key begins or the call ends; later keys must follow a value at once.
+  // The name ends where the first key begins or the call ends; later keys must follow a value at
+  // once.
   void EndName() {
     if (place == Place::kName) {
       call.name = StripWhiteSpace(call.field);
@@ -207,7 +219,8 @@ struct OutputParser::State {
     const bool ends_well = place == Place::kName || (place == Place::kBetween && !call.has_key);
     if (ends_well && !call.malformed && !call.name.empty()) {
       const auto replace = OrderedJson::error_handler_t::replace;
-      delta.tool_calls.push_back({"", std::move(call.name), call.arguments.dump(-1, ' ', false, replace)});
+      delta.tool_calls.push_back(
+          {"", std::move(call.name), call.arguments.dump(-1, ' ', false, replace)});
       Go(Place::kContent);
     } else {
       GiveBack(delta);
@@ -235,9 +248,9 @@ struct OutputParser::State {
   ArgumentTypes types;
   bool tools_offered;
   Place place;
-  bool trims;            // white space at this point is dropped
-  std::string held;      // white space that is dropped if nothing brings it back
-  std::string pending;   // may be the beginning of a tag
+  bool trims;           // white space at this point is dropped
+  std::string held;     // white space that is dropped if nothing brings it back
+  std::string pending;  // may be the beginning of a tag
   OpenCall call;
 };
 

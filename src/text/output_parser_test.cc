@@ -13,21 +13,25 @@ using ::testing::IsEmpty;
 struct Parsed {
   std::string reasoning;
   std::string content;
-  std::vector<std::string> calls;   // name and arguments
+  std::vector<std::string> calls;  // name and arguments
 
   bool operator==(const Parsed&) const = default;
 };
 
 std::ostream& operator<<(std::ostream& out, const Parsed& parsed) {
   out << "reasoning `" << parsed.reasoning << "` content `" << parsed.content << "`";
-  for (const std::string& call : parsed.calls) out << " call `" << call << "`";
+  for (const std::string& call : parsed.calls) {
+    out << " call `" << call << "`";
+  }
   return out;
 }
 
 void Add(const OutputDelta& delta, Parsed& parsed) {
   parsed.reasoning += delta.reasoning;
   parsed.content += delta.content;
-  for (const ToolCall& call : delta.tool_calls) parsed.calls.push_back(call.name + call.arguments);
+  for (const ToolCall& call : delta.tool_calls) {
+    parsed.calls.push_back(call.name + call.arguments);
+  }
 }
 
 std::vector<Tool> Tools() {
@@ -38,14 +42,19 @@ std::vector<Tool> Tools() {
 }
 
 // Feeds the text in pieces of every small size and checks that the result is always the same.
-Parsed Parse(std::string_view text, bool starts_in_reasoning = false, const std::vector<Tool>& tools = Tools()) {
+Parsed Parse(std::string_view text, bool starts_in_reasoning = false,
+             const std::vector<Tool>& tools = Tools()) {
   Parsed whole;
   for (size_t size = text.size() + 1; size > 0; size = size > 20 ? 20 : size - 1) {
     OutputParser parser(starts_in_reasoning, tools);
     Parsed parsed;
-    for (size_t at = 0; at < text.size(); at += size) Add(parser.Feed(text.substr(at, size)), parsed);
+    for (size_t at = 0; at < text.size(); at += size) {
+      Add(parser.Feed(text.substr(at, size)), parsed);
+    }
     Add(parser.Finish(), parsed);
-    if (size == text.size() + 1) whole = parsed;
+    if (size == text.size() + 1) {
+      whole = parsed;
+    }
     EXPECT_EQ(parsed, whole) << "pieces of " << size;
   }
   return whole;
@@ -75,9 +84,13 @@ TEST(OutputParser, ReleasesTextAsSoonAsItCannotBeATag) {
 
 TEST(OutputParser, ReadsCallsWithTheTypesOfTheTool) {
   const Parsed parsed = Parse(
-      "Let me see.<tool_call>f<arg_key>s</arg_key><arg_value>3</arg_value><arg_key>n</arg_key><arg_value>3</arg_value>"
-      "<arg_key>o</arg_key><arg_value>null</arg_value><arg_key>a</arg_key><arg_value>true</arg_value>"
-      "<arg_key>e</arg_key><arg_value>1</arg_value><arg_key>x</arg_key><arg_value>[1, \"b\"]</arg_value></tool_call>");
+      "Let me "
+      "see.<tool_call>f<arg_key>s</arg_key><arg_value>3</arg_value><arg_key>n</"
+      "arg_key><arg_value>3</arg_value>"
+      "<arg_key>o</arg_key><arg_value>null</arg_value><arg_key>a</arg_key><arg_value>true</"
+      "arg_value>"
+      "<arg_key>e</arg_key><arg_value>1</arg_value><arg_key>x</arg_key><arg_value>[1, "
+      "\"b\"]</arg_value></tool_call>");
 
   EXPECT_EQ(parsed.content, "Let me see.");
   EXPECT_THAT(parsed.calls,
@@ -86,15 +99,18 @@ TEST(OutputParser, ReadsCallsWithTheTypesOfTheTool) {
 
 TEST(OutputParser, ValuesMayContainAnythingButTheirEnd) {
   const Parsed parsed = Parse(
-      "<tool_call>f<arg_key>s</arg_key><arg_value>a <b>\n</tool_call> <arg_key> \"q\" </arg_valu</arg_value></tool_call>");
+      "<tool_call>f<arg_key>s</arg_key><arg_value>a <b>\n</tool_call> <arg_key> \"q\" "
+      "</arg_valu</arg_value></tool_call>");
 
-  EXPECT_THAT(parsed.calls, testing::ElementsAre(R"(f{"s":"a <b>\n</tool_call> <arg_key> \"q\" </arg_valu"})"));
+  EXPECT_THAT(parsed.calls,
+              testing::ElementsAre(R"(f{"s":"a <b>\n</tool_call> <arg_key> \"q\" </arg_valu"})"));
   EXPECT_EQ(parsed.content, "");
 }
 
 TEST(OutputParser, LineBreaksBetweenThePartsAreDropped) {
   const Parsed parsed = Parse(
-      "why\n</think>\n<tool_call>f\n<arg_key>n</arg_key>\n<arg_value>1</arg_value>\n</tool_call>\n<tool_call>g</tool_call>\n",
+      "why\n</think>\n<tool_call>f\n<arg_key>n</arg_key>\n<arg_value>1</arg_value>\n</"
+      "tool_call>\n<tool_call>g</tool_call>\n",
       true);
 
   EXPECT_EQ(parsed, (Parsed{"why\n", "", {R"(f{"n":1})", "g{}"}}));
@@ -102,12 +118,14 @@ TEST(OutputParser, LineBreaksBetweenThePartsAreDropped) {
 
 TEST(OutputParser, AToolTagEndsReasoningOnlyIfToolsWereOffered) {
   EXPECT_EQ(Parse("hm<tool_call>g</tool_call>", true), (Parsed{"hm", "", {"g{}"}}));
-  EXPECT_EQ(Parse("hm<tool_call>g</tool_call></think>x", true, {}), (Parsed{"hm<tool_call>g</tool_call>", "x", {}}));
+  EXPECT_EQ(Parse("hm<tool_call>g</tool_call></think>x", true, {}),
+            (Parsed{"hm<tool_call>g</tool_call>", "x", {}}));
 }
 
 TEST(OutputParser, WithoutASchemaJsonIsTriedFirst) {
   const Parsed parsed = Parse(
-      "<tool_call>other<arg_key>a</arg_key><arg_value>3</arg_value><arg_key>b</arg_key><arg_value>Rome</arg_value></tool_call>",
+      "<tool_call>other<arg_key>a</arg_key><arg_value>3</arg_value><arg_key>b</"
+      "arg_key><arg_value>Rome</arg_value></tool_call>",
       false, {});
 
   EXPECT_THAT(parsed.calls, testing::ElementsAre(R"(other{"a":3,"b":"Rome"})"));
@@ -116,14 +134,17 @@ TEST(OutputParser, WithoutASchemaJsonIsTriedFirst) {
 TEST(OutputParser, AMissingEndOfTheCallIsForgivenWhenNothingElseIsMissing) {
   EXPECT_THAT(Parse("<tool_call>f<arg_key>n</arg_key><arg_value>1</arg_value>").calls,
               testing::ElementsAre(R"(f{"n":1})"));
-  EXPECT_THAT(Parse("<tool_call>f<arg_key>n</arg_key><arg_value>1</arg_value><tool_call>g</tool_call>").calls,
-              testing::ElementsAre(R"(f{"n":1})", "g{}"));
+  EXPECT_THAT(
+      Parse("<tool_call>f<arg_key>n</arg_key><arg_value>1</arg_value><tool_call>g</tool_call>")
+          .calls,
+      testing::ElementsAre(R"(f{"n":1})", "g{}"));
 }
 
 TEST(OutputParser, WhatIsNoCallComesBackLetterByLetter) {
   for (const char* text :
-       {"<tool_call>f", "a\n<tool_call>f<arg_key>n</arg_key><arg_val", "<tool_call></tool_call> x", "<tool_call>",
-        "<tool_call>f<arg_value>1</arg_value></tool_call> y", "<tool_call>f<arg_key>n</arg_key></tool_call>",
+       {"<tool_call>f", "a\n<tool_call>f<arg_key>n</arg_key><arg_val", "<tool_call></tool_call> x",
+        "<tool_call>", "<tool_call>f<arg_value>1</arg_value></tool_call> y",
+        "<tool_call>f<arg_key>n</arg_key></tool_call>",
         "<tool_call>f<arg_key>n</arg_key><arg_value>1</arg_value>junk</tool_call>",
         "<tool_call>f<arg_key>n</arg_key>junk<arg_value>1</arg_value></tool_call>"}) {
     EXPECT_EQ(Parse(text), (Parsed{"", text, {}}));
@@ -132,7 +153,9 @@ TEST(OutputParser, WhatIsNoCallComesBackLetterByLetter) {
 
 TEST(OutputParser, ManyTagsInOnePieceTakeLinearTime) {
   std::string text;
-  for (int i = 0; i < 20000; ++i) text += "<tool_call>g</tool_call>< <";
+  for (int i = 0; i < 20000; ++i) {
+    text += "<tool_call>g</tool_call>< <";
+  }
   OutputParser parser(false, {});
 
   EXPECT_EQ(parser.Feed(text).tool_calls.size(), 20000u);

@@ -14,9 +14,10 @@ namespace coli {
 namespace {
 
 constexpr size_t kMaxPatternBytes = 64 << 10;
-// Steps of one match. Sensible patterns need a few per character of a run of white space; a run of 16 MiB passes.
+// Steps of one match. Sensible patterns need a few per character of a run of white space; a run of
+// 16 MiB passes.
 constexpr uint32_t kMaxMatchSteps = 100'000'000;
-constexpr uint32_t kMaxMatchDepth = 100'000;   // of the interpreter
+constexpr uint32_t kMaxMatchDepth = 100'000;  // of the interpreter
 constexpr uint32_t kMaxMatchHeapKib = 64 << 10;
 
 template <auto Free>
@@ -41,26 +42,29 @@ std::string ReasonOf(int error) {
 
 Result<Code> Compile(const SplitStep& step) {
   if (step.pattern.empty() || step.pattern.size() > kMaxPatternBytes) {
-    return Fail(ErrorCode::kUnsupported, "{}: expected a pattern of 1 to {} bytes, found {}", step.field,
-                kMaxPatternBytes, step.pattern.size());
+    return Fail(ErrorCode::kUnsupported, "{}: expected a pattern of 1 to {} bytes, found {}",
+                step.field, kMaxPatternBytes, step.pattern.size());
   }
   std::string pattern = step.pattern;
   if (!step.literal) {
     auto translated = TranslateSplitPattern(step.pattern);
-    if (!translated) return Wrap(std::move(translated).error(), step.field);
+    if (!translated) {
+      return Wrap(std::move(translated).error(), step.field);
+    }
     pattern = *std::move(translated);
   }
   const CompileContext context(pcre2_compile_context_create(nullptr));
   COLI_CHECK(context != nullptr);
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
-  const uint32_t options = PCRE2_UTF | (step.literal ? PCRE2_LITERAL
-                                                     : PCRE2_UCP | PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_BACKSLASH_C);
+  const uint32_t options =
+      PCRE2_UTF |
+      (step.literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_BACKSLASH_C);
   int error = 0;
   size_t offset = 0;
   Code code(pcre2_compile(Units(pattern), pattern.size(), options, &error, &offset, context.get()));
   if (code == nullptr) {
-    return Fail(ErrorCode::kUnsupported, "{}: the pattern does not compile ({} at byte {}): `{}`", step.field,
-                ReasonOf(error), offset, pattern.substr(0, 500));
+    return Fail(ErrorCode::kUnsupported, "{}: the pattern does not compile ({} at byte {}): `{}`",
+                step.field, ReasonOf(error), offset, pattern.substr(0, 500));
   }
   // Without a compiler for this processor the pattern is interpreted: slower, same result.
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
@@ -87,25 +91,35 @@ class PreTokenizer::Pattern {
   Pattern(Code code, const SplitStep& step) : code_(std::move(code)), step_(step) {}
 
   // Appends the pieces of `text` to `words`.
-  Status Split(std::string_view text, const Matcher& matcher, std::vector<std::string_view>& words) const {
-    size_t done = 0;   // pieces before this offset are out
-    size_t at = 0;     // matches are looked for from here
+  Status Split(std::string_view text, const Matcher& matcher,
+               std::vector<std::string_view>& words) const {
+    size_t done = 0;  // pieces before this offset are out
+    size_t at = 0;    // matches are looked for from here
     while (at < text.size()) {
       const int found = Match(text, at, matcher);
-      if (found == PCRE2_ERROR_NOMATCH) break;
+      if (found == PCRE2_ERROR_NOMATCH) {
+        break;
+      }
       if (found < 0) {
-        return Fail(ErrorCode::kUnsupported, "{}: the pattern gives up on the text at byte {} ({}): `{}`", step_.field,
-                    at, ReasonOf(found), step_.pattern.substr(0, 500));
+        return Fail(ErrorCode::kUnsupported,
+                    "{}: the pattern gives up on the text at byte {} ({}): `{}`", step_.field, at,
+                    ReasonOf(found), step_.pattern.substr(0, 500));
       }
       const size_t* const range = pcre2_get_ovector_pointer(matcher.match.get());
       const size_t begin = range[0];
       const size_t end = range[1];
-      if (begin > done) words.push_back(text.substr(done, begin - done));
-      if (end > begin) words.push_back(text.substr(begin, end - begin));
+      if (begin > done) {
+        words.push_back(text.substr(done, begin - done));
+      }
+      if (end > begin) {
+        words.push_back(text.substr(begin, end - begin));
+      }
       done = end;
       at = end > begin || end == text.size() ? end : end + DecodeUtf8(text.substr(end)).length;
     }
-    if (done < text.size()) words.push_back(text.substr(done));
+    if (done < text.size()) {
+      words.push_back(text.substr(done));
+    }
     return Ok();
   }
 
@@ -135,13 +149,17 @@ Result<PreTokenizer> PreTokenizer::Create(const std::vector<SplitStep>& steps) {
 
 Status PreTokenizer::Split(std::string_view text, std::vector<std::string_view>& words) const {
   words.clear();
-  if (!text.empty()) words.push_back(text);
+  if (!text.empty()) {
+    words.push_back(text);
+  }
   const Matcher matcher;
   std::vector<std::string_view> pieces;
   for (const auto& pattern : patterns_) {
     pieces.swap(words);
     words.clear();
-    for (const std::string_view piece : pieces) COLI_RETURN_IF_ERROR(pattern->Split(piece, matcher, words));
+    for (const std::string_view piece : pieces) {
+      COLI_RETURN_IF_ERROR(pattern->Split(piece, matcher, words));
+    }
   }
   return Ok();
 }

@@ -10,21 +10,28 @@
 
 namespace coli {
 
-// One step: cuts every piece at the matches of a pattern; matches and the text between them become pieces.
+// One step: cuts every piece at the matches of a pattern; matches and the text between them become
+// pieces.
 struct SplitStep {
   std::string pattern;
-  bool literal = false;   // the pattern is a string to find, not a regular expression
-  std::string field;      // its place in the file, for errors
+  bool literal = false;  // the pattern is a string to find, not a regular expression
+  std::string field;     // its place in the file, for errors
 };
 
 // A sequence of SplitSteps. Immutable, thread-safe.
+//
+// Properties such as \p{L} are those of the Unicode version of the regular-expression library (14
+// in PCRE2 10.42). Characters assigned later count as unassigned: words that contain one may be cut
+// elsewhere than by a newer library, which changes ids, never the decoded text.
 class PreTokenizer {
  public:
-  // Errors: kUnsupported for a pattern that does not compile or is not understood, with the pattern shown.
+  // Errors: kUnsupported for a pattern that does not compile or is not understood, with the pattern
+  // shown.
   static Result<PreTokenizer> Create(const std::vector<SplitStep>& steps);
 
-  // Replaces `words` by the pieces of `text`, which is valid UTF-8 and outlives them. Nothing is dropped: the pieces
-  // joined are the text. Errors: kUnsupported when a pattern exceeds its step limit on this text.
+  // Replaces `words` by the pieces of `text`, which is valid UTF-8 and outlives them. Nothing is
+  // dropped: the pieces joined are the text. Errors: kUnsupported when a pattern exceeds its step
+  // limit on this text.
   Status Split(std::string_view text, std::vector<std::string_view>& words) const;
 
  private:

@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace coli {
@@ -16,17 +15,28 @@ void AppendString(const std::string& text, std::string& out) {
 // As Python's repr: digits in place for exponents from -4 to 15, else d.ddde+XX.
 void AppendFloat(double value, std::string& out) {
   std::array<char, 40> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific).ptr;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                 std::chars_format::scientific)
+                       .ptr;
   const std::string_view text(buffer.data(), static_cast<size_t>(end - buffer.data()));
-  const int exponent = std::atoi(text.data() + text.find('e') + 1);
+  const char* const digits_of_exponent = text.data() + text.find('e') + 2;  // behind the sign
+  int exponent = 0;
+  std::from_chars(digits_of_exponent, end, exponent);
+  if (digits_of_exponent[-1] == '-') {
+    exponent = -exponent;
+  }
   if (exponent < -4 || exponent > 15) {
     out += text;
     return;
   }
-  const auto fixed = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed).ptr;
+  const auto fixed =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed)
+          .ptr;
   const std::string_view digits(buffer.data(), static_cast<size_t>(fixed - buffer.data()));
   out += digits;
-  if (digits.find('.') == std::string_view::npos) out += ".0";
+  if (digits.find('.') == std::string_view::npos) {
+    out += ".0";
+  }
 }
 
 // Recursive: parsed values have a limited depth.

@@ -7,8 +7,8 @@
 
 namespace coli {
 
-// As json.dumps(value, ensure_ascii=False): separators ", " and ": ", characters outside ASCII kept, floats by the
-// shortest digits that read back as the same double.
+// As json.dumps(value, ensure_ascii=False): separators ", " and ": ", characters outside ASCII
+// kept, floats by the shortest digits that read back as the same double.
 std::string DumpPythonJson(const OrderedJson& value);
 
 }  // namespace coli

@@ -11,7 +11,8 @@ constexpr std::string_view kWhiteSpace =
 // The library's \S plus the one character that its \s has too much.
 constexpr std::string_view kNotWhiteSpaceInClass = R"(\S\x{180e})";
 
-constexpr std::array<std::string_view, 7> kGroups = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:"};
+constexpr std::array<std::string_view, 7> kGroups = {
+    "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:"};
 
 bool IsLetterOrDigit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -37,8 +38,8 @@ class Translator {
   }
 
   Status Refuse(std::string_view construct) const {
-    return Fail(ErrorCode::kUnsupported, "byte {} of the pattern: {} is not supported, in `{}`", at_, construct,
-                pattern_.substr(0, 500));
+    return Fail(ErrorCode::kUnsupported, "byte {} of the pattern: {} is not supported, in `{}`",
+                at_, construct, pattern_.substr(0, 500));
   }
 
   Status Item() {
@@ -63,17 +64,29 @@ class Translator {
   Status OpenClass() {
     Copy(1);
     in_class_ = true;
-    if (Rest().starts_with('^')) Copy(1);
-    if (Rest().starts_with(']')) return Refuse("a character class that begins with ]");
+    if (Rest().starts_with('^')) {
+      Copy(1);
+    }
+    if (Rest().starts_with(']')) {
+      return Refuse("a character class that begins with ]");
+    }
     return Ok();
   }
 
   Status ClassItem() {
     const std::string_view rest = Rest();
-    if (rest[0] == '\\') return Escape();
-    if (rest[0] == '[') return Refuse("a [ inside a character class");
-    if (rest.starts_with("&&")) return Refuse("an intersection of character classes (&&)");
-    if (rest[0] == ']') in_class_ = false;
+    if (rest[0] == '\\') {
+      return Escape();
+    }
+    if (rest[0] == '[') {
+      return Refuse("a [ inside a character class");
+    }
+    if (rest.starts_with("&&")) {
+      return Refuse("an intersection of character classes (&&)");
+    }
+    if (rest[0] == ']') {
+      in_class_ = false;
+    }
     Copy(1);
     return Ok();
   }
@@ -96,14 +109,20 @@ class Translator {
   // {n}, {n,} and {n,m}; the libraries disagree about {,m} and {n,m}+.
   Status Repeat() {
     const size_t length = Rest().find('}');
-    if (length == std::string_view::npos || Rest()[1] < '0' || Rest()[1] > '9') return Refuse("a { that counts nothing");
-    if (Rest().substr(length + 1).starts_with('+')) return Refuse("a + after {}");
+    if (length == std::string_view::npos || Rest()[1] < '0' || Rest()[1] > '9') {
+      return Refuse("a { that counts nothing");
+    }
+    if (Rest().substr(length + 1).starts_with('+')) {
+      return Refuse("a + after {}");
+    }
     Copy(length + 1);
     return Ok();
   }
 
   Status Escape() {
-    if (Rest().size() < 2) return Refuse("a \\ at the end");
+    if (Rest().size() < 2) {
+      return Refuse("a \\ at the end");
+    }
     const char c = Rest()[1];
     if (c == 's' || c == 'S') {
       at_ += 2;
@@ -122,7 +141,9 @@ class Translator {
     Copy(2);
     if ((c == 'p' || c == 'P' || c == 'x') && Rest().starts_with('{')) {
       const size_t length = Rest().find('}');
-      if (length == std::string_view::npos) return Refuse("a { without }");
+      if (length == std::string_view::npos) {
+        return Refuse("a { without }");
+      }
       Copy(length + 1);
     }
     return Ok();
@@ -136,6 +157,8 @@ class Translator {
 
 }  // namespace
 
-Result<std::string> TranslateSplitPattern(std::string_view pattern) { return Translator(pattern).Run(); }
+Result<std::string> TranslateSplitPattern(std::string_view pattern) {
+  return Translator(pattern).Run();
+}
 
 }  // namespace coli

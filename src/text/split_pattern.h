@@ -1,4 +1,5 @@
-// Regular expressions of tokenizer files, in the dialect of this program's regular-expression library.
+// Regular expressions of tokenizer files, in the dialect of this program's regular-expression
+// library.
 #pragma once
 
 #include <string>
@@ -8,10 +9,11 @@
 
 namespace coli {
 
-// Tokenizer files are written for another library (Oniguruma). This rewrites what both spell alike but mean differently:
-// \s is exactly Unicode White_Space (25 characters), \S all others. What cannot be rewritten with certainty is refused
-// (kUnsupported, naming the construct and showing the pattern): \w, \b, \h, anchors, back references, nested character
-// classes and so on. `pattern` is valid UTF-8.
+// Tokenizer files are written for another library (Oniguruma). This rewrites what both spell alike
+// but mean differently:
+// \s is exactly Unicode White_Space (25 characters), \S all others. What cannot be rewritten with
+// certainty is refused (kUnsupported, naming the construct and showing the pattern): \w, \b, \h,
+// anchors, back references, nested character classes and so on. `pattern` is valid UTF-8.
 Result<std::string> TranslateSplitPattern(std::string_view pattern);
 
 }  // namespace coli

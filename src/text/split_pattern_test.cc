@@ -19,7 +19,9 @@ using ::testing::HasSubstr;
 std::vector<std::string> Words(std::vector<SplitStep> steps, const std::string& text) {
   const auto pre_tokenizer = PreTokenizer::Create(steps);
   EXPECT_TRUE(pre_tokenizer) << pre_tokenizer.error().message;
-  if (!pre_tokenizer) return {};
+  if (!pre_tokenizer) {
+    return {};
+  }
   std::vector<std::string_view> words;
   const Status status = pre_tokenizer->Split(text, words);
   EXPECT_TRUE(status) << status.error().message;
@@ -27,12 +29,16 @@ std::vector<std::string> Words(std::vector<SplitStep> steps, const std::string& 
 }
 
 std::vector<std::string> GlmWords(const std::string& text) {
-  return Words({{.pattern = std::string(testing_tokenizer::kPattern), .literal = false, .field = "p"}}, text);
+  return Words(
+      {{.pattern = std::string(testing_tokenizer::kPattern), .literal = false, .field = "p"}},
+      text);
 }
 
 std::string Refusal(std::string_view pattern) {
   const auto translated = TranslateSplitPattern(pattern);
-  if (translated) return "accepted";
+  if (translated) {
+    return "accepted";
+  }
   EXPECT_EQ(translated.error().code, ErrorCode::kUnsupported);
   return translated.error().message;
 }
@@ -43,10 +49,12 @@ TEST(SplitPattern, WhiteSpaceIsExactlyUnicodeWhiteSpaceInsideAndOutsideClasses) 
   std::string text = "x";
   size_t expected = 1;
   for (uint32_t c = 1; c <= 0x10FFFF; ++c) {
-    if (c >= 0xD800 && c <= 0xDFFF) continue;
+    if (c >= 0xD800 && c <= 0xDFFF) {
+      continue;
+    }
     AppendUtf8(c, text);
     text += "x";
-    expected += IsWhiteSpace(c) ? 2 : 0;
+    expected += IsWhiteSpace(c) ? 2u : 0u;
   }
 
   for (const std::string& pattern : patterns) {
@@ -61,7 +69,8 @@ TEST(SplitPattern, WhiteSpaceIsExactlyUnicodeWhiteSpaceInsideAndOutsideClasses) 
 }
 
 TEST(SplitPattern, ConstructsThatLibrariesReadDifferentlyAreRefusedByName) {
-  EXPECT_THAT(Refusal(R"(a\w+)"), HasSubstr(R"(byte 1 of the pattern: \w is not supported, in `a\w+`)"));
+  EXPECT_THAT(Refusal(R"(a\w+)"),
+              HasSubstr(R"(byte 1 of the pattern: \w is not supported, in `a\w+`)"));
   EXPECT_THAT(Refusal(R"(\bx)"), HasSubstr(R"(\b)"));
   EXPECT_THAT(Refusal(R"([\h])"), HasSubstr(R"(\h)"));
   EXPECT_THAT(Refusal(R"((a)\1)"), HasSubstr(R"(\1)"));
@@ -80,7 +89,8 @@ TEST(SplitPattern, ConstructsThatLibrariesReadDifferentlyAreRefusedByName) {
 
 TEST(SplitPattern, APatternThatDoesNotCompileIsShownInTheError) {
   for (const char* pattern : {"(a", "a)", "[a", "*a", R"(\p{NoSuchThing})", "(?<=a+)b"}) {
-    const auto result = PreTokenizer::Create({{.pattern = pattern, .literal = false, .field = "t.json: field"}});
+    const auto result =
+        PreTokenizer::Create({{.pattern = pattern, .literal = false, .field = "t.json: field"}});
 
     ASSERT_FALSE(result) << pattern;
     EXPECT_EQ(result.error().code, ErrorCode::kUnsupported);
@@ -103,15 +113,18 @@ TEST(PreTokenizer, CutsLikeGlm) {
 }
 
 TEST(PreTokenizer, StepsWorkOneAfterTheOtherAndKeepEverything) {
-  const std::vector<SplitStep> steps = {{.pattern = R"(\p{N}{1,3})", .literal = false, .field = "p"},
-                                        {.pattern = "+", .literal = true, .field = "p"},
-                                        {.pattern = "x*", .literal = false, .field = "p"}};
+  const std::vector<SplitStep> steps = {
+      {.pattern = R"(\p{N}{1,3})", .literal = false, .field = "p"},
+      {.pattern = "+", .literal = true, .field = "p"},
+      {.pattern = "x*", .literal = false, .field = "p"}};
 
-  EXPECT_THAT(Words(steps, "a1234+bxxc"), ElementsAre("a", "1", "2", "3", "4", "+", "b", "xx", "c"));
+  EXPECT_THAT(Words(steps, "a1234+bxxc"),
+              ElementsAre("a", "1", "2", "3", "4", "+", "b", "xx", "c"));
 }
 
 TEST(PreTokenizer, APatternThatExplodesIsAnErrorNotAHang) {
-  const auto pre_tokenizer = PreTokenizer::Create({{.pattern = R"((?:\p{L}+)+\p{N})", .literal = false, .field = "t.json: p"}});
+  const auto pre_tokenizer = PreTokenizer::Create(
+      {{.pattern = R"((?:\p{L}+)+\p{N})", .literal = false, .field = "t.json: p"}});
   ASSERT_TRUE(pre_tokenizer) << pre_tokenizer.error().message;
   std::vector<std::string_view> words;
 

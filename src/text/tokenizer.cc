@@ -27,7 +27,9 @@ class TokenTable {
       texts[Index(token.id)] = token.content;
       special_[Index(token.id)] = token.special;
     }
-    for (const VocabToken& token : file.vocab) texts[Index(token.id)] = token.bytes;
+    for (const VocabToken& token : file.vocab) {
+      texts[Index(token.id)] = token.bytes;
+    }
     offsets_.reserve(file.id_count + 1);
     offsets_.push_back(0);
     for (const std::string_view text : texts) {
@@ -39,7 +41,9 @@ class TokenTable {
   size_t size() const { return special_.size(); }
 
   std::string_view Bytes(TokenId token) const {
-    if (!Has(token)) return {};
+    if (!Has(token)) {
+      return {};
+    }
     const size_t begin = offsets_[Index(token)];
     return std::string_view(bytes_).substr(begin, offsets_[Index(token) + 1] - begin);
   }
@@ -55,11 +59,14 @@ class TokenTable {
   std::vector<bool> special_;
 };
 
-// Added tokens as they are looked for: those that stand in normalised text are normalised themselves.
+// Added tokens as they are looked for: those that stand in normalised text are normalised
+// themselves.
 Result<std::vector<AddedToken>> SearchedTokens(const TokenizerFile& file) {
   std::vector<AddedToken> tokens = file.added;
   for (AddedToken& token : tokens) {
-    if (!file.nfc || !token.normalized) continue;
+    if (!file.nfc || !token.normalized) {
+      continue;
+    }
     COLI_ASSIGN_OR_RETURN(token.content, NormalizeNfc(token.content));
   }
   return tokens;
@@ -81,22 +88,30 @@ struct Tokenizer::Parts {
         bpe(file.merges, file.byte_tokens, file.id_count),
         ignore_merges(file.ignore_merges),
         nfc(file.nfc) {
-    // Words are what plain text may become; an added token that is in the vocabulary too is not among them.
+    // Words are what plain text may become; an added token that is in the vocabulary too is not
+    // among them.
     word_tokens.reserve(file.vocab.size());
-    for (const AddedToken& token : file.added) added_tokens.emplace(token.content, token.id);
+    for (const AddedToken& token : file.added) {
+      added_tokens.emplace(token.content, token.id);
+    }
     for (const VocabToken& token : file.vocab) {
       const std::string_view text = tokens.Bytes(token.id);
-      if (token.reachable && !added_tokens.contains(text)) word_tokens.emplace(text, token.id);
+      if (token.reachable && !added_tokens.contains(text)) {
+        word_tokens.emplace(text, token.id);
+      }
     }
   }
 
-  // Cuts `text` at the tokens of `matcher`, appends those and passes what is between them to `between`.
+  // Cuts `text` at the tokens of `matcher`, appends those and passes what is between them to
+  // `between`.
   template <class Between>
   Status CutAt(const AddedTokenMatcher& matcher, std::string_view text, std::vector<TokenId>& out,
                const Between& between) const {
     size_t done = 0;
     while (const auto match = matcher.Find(text, done)) {
-      if (match->begin > done) COLI_RETURN_IF_ERROR(between(text.substr(done, match->begin - done)));
+      if (match->begin > done) {
+        COLI_RETURN_IF_ERROR(between(text.substr(done, match->begin - done)));
+      }
       out.push_back(match->token);
       done = match->end;
     }
@@ -119,19 +134,21 @@ struct Tokenizer::Parts {
   }
 
   // Text without those added tokens that are looked for before normalisation.
-  Status EncodeRaw(std::string_view text, SpecialTokens mode, Scratch& scratch, std::vector<TokenId>& out) const {
+  Status EncodeRaw(std::string_view text, SpecialTokens mode, Scratch& scratch,
+                   std::vector<TokenId>& out) const {
     std::string normalized;
     if (nfc) {
       COLI_ASSIGN_OR_RETURN(normalized, NormalizeNfc(text));
       text = normalized;
     }
     const auto plain = [&](std::string_view piece) { return EncodePlain(piece, scratch, out); };
-    return mode == SpecialTokens::kPlain ? plain(text) : CutAt(normalized_matcher, text, out, plain);
+    return mode == SpecialTokens::kPlain ? plain(text)
+                                         : CutAt(normalized_matcher, text, out, plain);
   }
 
   TokenTable tokens;
-  std::unordered_map<std::string_view, TokenId> word_tokens;    // by bytes
-  std::map<std::string, TokenId, std::less<>> added_tokens;     // by content
+  std::unordered_map<std::string_view, TokenId> word_tokens;  // by bytes
+  std::map<std::string, TokenId, std::less<>> added_tokens;   // by content
   AddedTokenMatcher raw_matcher;
   AddedTokenMatcher normalized_matcher;
   PreTokenizer pre_tokenizer;
@@ -149,22 +166,30 @@ Result<Tokenizer> Tokenizer::Parse(std::string_view tokenizer_json, std::string_
   COLI_ASSIGN_OR_RETURN(const TokenizerFile file, ParseTokenizerFile(tokenizer_json, source));
   COLI_ASSIGN_OR_RETURN(PreTokenizer pre_tokenizer, PreTokenizer::Create(file.splits));
   auto searched = SearchedTokens(file);
-  if (!searched) return Wrap(std::move(searched).error(), fmt::format("{}: added_tokens", source));
+  if (!searched) {
+    return Wrap(std::move(searched).error(), fmt::format("{}: added_tokens", source));
+  }
   return Tokenizer(std::make_unique<const Parts>(file, *searched, std::move(pre_tokenizer)));
 }
 
 Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text, SpecialTokens mode) const {
   if (text.size() > kMaxTextBytes) {
-    return Fail(ErrorCode::kInvalidArgument, "text: expected at most {} bytes, found {}", kMaxTextBytes, text.size());
+    return Fail(ErrorCode::kInvalidArgument, "text: expected at most {} bytes, found {}",
+                kMaxTextBytes, text.size());
   }
   if (const auto offset = FindInvalidUtf8(text)) {
-    return Fail(ErrorCode::kInvalidArgument, "text: expected UTF-8, found byte {:#04x} at offset {}",
+    return Fail(ErrorCode::kInvalidArgument,
+                "text: expected UTF-8, found byte {:#04x} at offset {}",
                 static_cast<unsigned char>(text[*offset]), *offset);
   }
   Parts::Scratch scratch;
   std::vector<TokenId> out;
-  const auto raw = [&](std::string_view piece) { return parts_->EncodeRaw(piece, mode, scratch, out); };
-  COLI_RETURN_IF_ERROR(mode == SpecialTokens::kPlain ? raw(text) : parts_->CutAt(parts_->raw_matcher, text, out, raw));
+  const auto raw = [&](std::string_view piece) {
+    return parts_->EncodeRaw(piece, mode, scratch, out);
+  };
+  COLI_RETURN_IF_ERROR(mode == SpecialTokens::kPlain
+                           ? raw(text)
+                           : parts_->CutAt(parts_->raw_matcher, text, out, raw));
   return out;
 }
 
@@ -172,7 +197,9 @@ std::string Tokenizer::Decode(std::span<const TokenId> tokens, bool skip_special
   Utf8Stream stream;
   std::string bytes;
   for (const TokenId token : tokens) {
-    if (!skip_special || !IsSpecial(token)) bytes += TokenBytes(token);
+    if (!skip_special || !IsSpecial(token)) {
+      bytes += TokenBytes(token);
+    }
   }
   std::string text = stream.Feed(bytes);
   return text += stream.Flush();

@@ -16,34 +16,38 @@ namespace coli {
 
 // What a string that spells an added token ("<|user|>", "<think>") means.
 enum class SpecialTokens {
-  kParse,   // that token: for text that this program wrote
-  kPlain,   // just text: for what users and tools wrote; no added token is ever produced
+  kParse,  // that token: for text that this program wrote
+  kPlain,  // just text: for what users and tools wrote; no added token is ever produced
 };
 
-// A byte-level BPE tokenizer (the GPT-2 family: GLM, Qwen, DeepSeek, Llama 3). Immutable and thread-safe.
+// A byte-level BPE tokenizer (the GPT-2 family: GLM, Qwen, DeepSeek, Llama 3). Immutable and
+// thread-safe.
 //
-// Encode adds nothing of its own: no beginning-of-text token (the post_processor section is not run).
+// Encode adds nothing of its own: no beginning-of-text token (the post_processor section is not
+// run).
 class Tokenizer {
  public:
-  // `tokenizer_json` is the text of the file, `source` its name in errors, which name the field too.
-  // Errors: kCorrupt for a file that contradicts itself; kUnsupported for a model, normalizer, pre-tokenizer, decoder,
-  // added-token flag or pattern that this class does not implement, by its name.
+  // `tokenizer_json` is the text of the file, `source` its name in errors, which name the field
+  // too. Errors: kCorrupt for a file that contradicts itself; kUnsupported for a model, normalizer,
+  // pre-tokenizer, decoder, added-token flag or pattern that this class does not implement, by its
+  // name.
   static Result<Tokenizer> Parse(std::string_view tokenizer_json, std::string_view source);
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // Errors: kInvalidArgument for text that is not UTF-8 (naming the byte) or longer than 1 GiB; kUnsupported when the
-  // pre-tokenizer's pattern exceeds its step limit on this text.
-  // Takes O(n log n) even for one word of n letters.
+  // Errors: kInvalidArgument for text that is not UTF-8 (naming the byte) or longer than 1 GiB;
+  // kUnsupported when the pre-tokenizer's pattern exceeds its step limit on this text. Takes O(n
+  // log n) even for one word of n letters.
   Result<std::vector<TokenId>> Encode(std::string_view text, SpecialTokens mode) const;
 
-  // Valid UTF-8: the bytes of all tokens, with U+FFFD for what is no character. Ids without a token give nothing.
+  // Valid UTF-8: the bytes of all tokens, with U+FFFD for what is no character. Ids without a token
+  // give nothing.
   std::string Decode(std::span<const TokenId> tokens, bool skip_special) const;
 
-  // The bytes of one token, which need not be whole characters; empty for an id without a token. Valid as long as
-  // the tokenizer.
+  // The bytes of one token, which need not be whole characters; empty for an id without a token.
+  // Valid as long as the tokenizer.
   std::string_view TokenBytes(TokenId token) const;
 
   // The token with exactly this text; added tokens come first.

@@ -1,4 +1,5 @@
-// The sections of tokenizer.json around the model: what happens to text before merging and to tokens after it.
+// The sections of tokenizer.json around the model: what happens to text before merging and to
+// tokens after it.
 #pragma once
 
 #include <string>
@@ -10,8 +11,8 @@
 
 namespace coli {
 
-// `section` is the value in the file or null; `where` names it in errors. Every kind that this program does not implement
-// is refused by its name (kUnsupported).
+// `section` is the value in the file or null; `where` names it in errors. Every kind that this
+// program does not implement is refused by its name (kUnsupported).
 
 // Whether text is brought to normalisation form C; none and NFC are implemented.
 Result<bool> ReadNormalizer(const Json* section, const std::string& where);

@@ -11,12 +11,13 @@ namespace coli {
 
 enum class Utf8State { kValid, kInvalid, kIncomplete };
 
-// The first character of a string. length: its bytes; when kInvalid the bytes that one U+FFFD stands for (the longest
-// beginning of some character, at least one byte); when kIncomplete everything that is left.
+// The first character of a string. length: its bytes; when kInvalid the bytes that one U+FFFD
+// stands for (the longest beginning of some character, at least one byte); when kIncomplete
+// everything that is left.
 struct Utf8Char {
   Utf8State state;
   size_t length;
-  uint32_t code_point;   // only when kValid
+  uint32_t code_point;  // only when kValid
 };
 
 // `text` is not empty.
@@ -31,8 +32,8 @@ void AppendUtf8(uint32_t code_point, std::string& out);
 // Unicode White_Space: what \s means in the pre-tokenizer patterns of checkpoints.
 bool IsWhiteSpace(uint32_t code_point);
 
-// Without the white space at both ends; U+001C to U+001F count as white space here, as in Python's str.strip.
-// `text` is valid UTF-8.
+// Without the white space at both ends; U+001C to U+001F count as white space here, as in Python's
+// str.strip. `text` is valid UTF-8.
 std::string_view StripWhiteSpace(std::string_view text);
 
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";

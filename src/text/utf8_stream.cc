@@ -26,7 +26,9 @@ std::string Utf8Stream::Feed(std::string_view bytes) {
 }
 
 std::string Utf8Stream::Flush() {
-  if (pending_.empty()) return {};
+  if (pending_.empty()) {
+    return {};
+  }
   pending_.clear();
   return std::string(kReplacementCharacter);
 }

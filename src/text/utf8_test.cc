@@ -18,7 +18,9 @@ std::string AtOnce(std::string_view bytes) {
 
 TEST(Utf8, EveryCodePointSurvivesEncodingAndDecoding) {
   for (uint32_t c = 0; c <= 0x10FFFF; ++c) {
-    if (c >= 0xD800 && c <= 0xDFFF) continue;
+    if (c >= 0xD800 && c <= 0xDFFF) {
+      continue;
+    }
     std::string bytes;
     AppendUtf8(c, bytes);
 
@@ -33,19 +35,23 @@ TEST(Utf8, EveryCodePointSurvivesEncodingAndDecoding) {
 TEST(Utf8, InvalidBytesAreFoundAtTheirOffset) {
   EXPECT_EQ(FindInvalidUtf8("plain \xC3\xA9 \xF0\x9F\x90\xA6"), std::nullopt);
   EXPECT_EQ(FindInvalidUtf8("ab\xFF"), 2u);
-  EXPECT_EQ(FindInvalidUtf8("a\xC0\x80"), 1u);               // overlong
-  EXPECT_EQ(FindInvalidUtf8("\xE0\x9F\xBF"), 0u);            // overlong
-  EXPECT_EQ(FindInvalidUtf8("\xED\xA0\x80"), 0u);            // a surrogate
-  EXPECT_EQ(FindInvalidUtf8("\xF4\x90\x80\x80"), 0u);        // above U+10FFFF
-  EXPECT_EQ(FindInvalidUtf8("\xC3\xA9\xE8\x9C"), 2u);        // cut off
+  EXPECT_EQ(FindInvalidUtf8("a\xC0\x80"), 1u);         // overlong
+  EXPECT_EQ(FindInvalidUtf8("\xE0\x9F\xBF"), 0u);      // overlong
+  EXPECT_EQ(FindInvalidUtf8("\xED\xA0\x80"), 0u);      // a surrogate
+  EXPECT_EQ(FindInvalidUtf8("\xF4\x90\x80\x80"), 0u);  // above U+10FFFF
+  EXPECT_EQ(FindInvalidUtf8("\xC3\xA9\xE8\x9C"), 2u);  // cut off
 }
 
 TEST(Utf8, WhiteSpaceIsExactlyTheTwentyFiveCharacters) {
   size_t count = 0;
-  for (uint32_t c = 0; c <= 0x10FFFF; ++c) count += IsWhiteSpace(c) ? 1 : 0;
+  for (uint32_t c = 0; c <= 0x10FFFF; ++c) {
+    count += IsWhiteSpace(c) ? 1 : 0;
+  }
 
   EXPECT_EQ(count, 25u);
-  for (const uint32_t c : {0x1Cu, 0x1Fu, 0x180Eu, 0x200Bu, 0xFEFFu}) EXPECT_FALSE(IsWhiteSpace(c)) << c;
+  for (const uint32_t c : {0x1Cu, 0x1Fu, 0x180Eu, 0x200Bu, 0xFEFFu}) {
+    EXPECT_FALSE(IsWhiteSpace(c)) << c;
+  }
 }
 
 TEST(Utf8, StripTakesUnicodeSpaceFromBothEndsOnly) {
@@ -89,12 +95,15 @@ TEST(Utf8Stream, PiecesDoNotChangeTheResult) {
   for (int round = 0; round < 2000; ++round) {
     std::string bytes;
     for (size_t i = random() % 12; i > 0; --i) {
-      constexpr std::string_view kInteresting = "a\x80\xBF\xC2\xC3\xA9\xE0\xE8\x9C\xED\xA0\xF0\x9F\x90\xF4\xFF";
+      constexpr std::string_view kInteresting =
+          "a\x80\xBF\xC2\xC3\xA9\xE0\xE8\x9C\xED\xA0\xF0\x9F\x90\xF4\xFF";
       bytes += kInteresting[random() % kInteresting.size()];
     }
     Utf8Stream stream;
     std::string text;
-    for (const char byte : bytes) text += stream.Feed(std::string_view(&byte, 1));
+    for (const char byte : bytes) {
+      text += stream.Feed(std::string_view(&byte, 1));
+    }
     text += stream.Flush();
 
     ASSERT_EQ(text, AtOnce(bytes));

@@ -6,8 +6,8 @@ import stat
 
 import program
 
-# Tokens at random, one expert in memory: an answer that goes on until somebody stops it.
-ENDLESS = ("--temp", "100", "--top-p", "1", "--seed", "1", "--cache-experts", "1", "--threads", "1")
+# With the endless model: an answer that goes on until somebody stops it.
+SLOW = ("--temp", "0", "--cache-experts", "1", "--threads", "1")
 SHORT = ("--temp", "0", "--max-tokens", "6")
 STATS = r"prompt (\d+) \((\d+)\s+reused\)[^>]*stopped:\s+([^\n]*)\n"
 INTERRUPT = "\x03"
@@ -54,7 +54,7 @@ class TerminalTest(program.ProgramTest):
         self.leave(session)
 
     def test_more_continues_an_answer_that_was_cut(self):
-        session = self.chat(*ENDLESS, "--max-tokens", "4")
+        session = self.chat("-m", self.endless_model(), "--temp", "0", "--max-tokens", "4")
         first, _, reason = self.ask(session, "hello")
         self.assertIn("--max-tokens", reason)
         continued, reused, _ = self.ask(session, ":more")
@@ -70,24 +70,32 @@ class TerminalTest(program.ProgramTest):
         self.leave(session)
 
     def test_ctrl_c_stops_the_answer_and_keeps_the_conversation(self):
-        session = self.chat(*ENDLESS)
-        session.send("hello\r")
-        session.expect(r"hello\n[^\n]{3,}")
+        session = self.chat("-m", self.endless_model(), *SLOW)
+        reused_before = 0
+        for message in ("hello", "go on", ":more"):
+            session.send(message + "\r")
+            session.expect(message + r"\n[^\n]{3,}")
+            session.send(INTERRUPT)
+            match = session.expect(STATS)
+            self.assertEqual(match[3], "interrupted")
+            self.assertGreaterEqual(int(match[2]), reused_before)
+            reused_before = int(match[1])
+            session.expect("> ")
+        self.leave(session)
+
+    def test_ctrl_c_before_the_answer_takes_the_question_back(self):
+        session = self.chat(*SHORT, "--prefill-chunk", "1", "--cache-experts", "1", "--threads", "1")
+        first, _, _ = self.ask(session, "hello")
+        session.send("word " * 300 + "last")
+        session.expect("last")
+        session.send("\r")
+        session.expect("\n")
         session.send(INTERRUPT)
-        match = session.expect(STATS)
-        self.assertEqual(match[3], "interrupted")
+        session.expect("the question is taken back")
         session.expect("> ")
-        session.send("go on\r")
-        session.expect(r"go on\n[^\n]{3,}")
-        session.send(INTERRUPT)
-        again = session.expect(STATS)
-        self.assertGreaterEqual(int(again[2]), int(match[1]))
-        session.expect("> ")
-        session.send(":more\r")
-        session.expect(r":more\n[^\n]{3,}")
-        session.send(INTERRUPT)
-        self.assertGreaterEqual(int(session.expect(STATS)[2]), int(again[1]))
-        session.expect("> ")
+        second, reused, _ = self.ask(session, "hello")
+        self.assertLess(second, 100)
+        self.assertGreaterEqual(reused, first)
         self.leave(session)
 
     def test_ctrl_c_at_an_empty_prompt_tells_how_to_leave(self):

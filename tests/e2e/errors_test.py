@@ -1,21 +1,9 @@
 #!/usr/bin/env python3
-"""Wrong usage, missing files and damaged models: one clear line, the right exit status, nothing on standard output."""
+"""Wrong usage, missing files, damaged models: one clear line, the right exit status, nothing on standard output."""
 
 import json
-import struct
 
 import program
-
-
-def read_header(path):
-    data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    return json.loads(data[8 : 8 + length]), data[8 + length :]
-
-
-def write_header(path, header, rest):
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + rest)
 
 
 class UsageTest(program.ProgramTest):
@@ -131,9 +119,9 @@ class ModelTest(program.ProgramTest):
     def test_a_missing_tensor_is_named(self):
         model = self.copy_model("tests/golden/t0")
         file = model / "model.safetensors"
-        header, rest = read_header(file)
+        header, rest = program.read_safetensors(file)
         header["model.renamed.weight"] = header.pop("model.norm.weight")
-        write_header(file, header, rest)
+        program.write_safetensors(file, header, rest)
         self.assert_error(self.coli("validate", model), "model.norm.weight")
 
     def test_a_config_that_is_none(self):

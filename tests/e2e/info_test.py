@@ -36,9 +36,9 @@ class ValidateTest(program.ProgramTest):
     def test_hashes_do_not_depend_on_the_machine_settings(self):
         directory = program.SOURCE / "tests/golden/t0"
         _, expected = self.validate(directory)
-        for flags in (["--threads", "1"], ["--isa", "scalar"], ["--prefill-chunk", "1"], ["--cache-experts", "1"], ["--ram", "1G"]):
-            _, report = self.validate(*flags, directory)
-            self.assertEqual(report, expected, flags)
+        for words in ("--threads 1", "--isa scalar", "--prefill-chunk 1", "--cache-experts 1", "--ram 1G"):
+            _, report = self.validate(*words.split(), directory)
+            self.assertEqual(report, expected, words)
 
     def test_a_difference_is_a_failure_with_its_place(self):
         model = self.copy_model("tests/golden/t0")

@@ -4,6 +4,7 @@ Every X_test.py here is called as: python3 X_test.py PATH_OF_COLI [SOURCE_DIR]
 """
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -33,6 +34,18 @@ def main():
     if len(sys.argv) > 2:
         SOURCE = Path(sys.argv[2]).resolve()
     unittest.main(argv=sys.argv[:1], verbosity=2)
+
+
+def read_safetensors(path):
+    """Header and data of a file."""
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    return json.loads(content[8 : 8 + length]), content[8 + length :]
+
+
+def write_safetensors(path, header, data):
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 class ProgramTest(unittest.TestCase):
@@ -72,6 +85,19 @@ class ProgramTest(unittest.TestCase):
         target = self.home / "model"
         shutil.copytree(SOURCE / source, target)
         return target
+
+    def endless_model(self):
+        """The built-in model without an end: its control tokens have logit 0, which greedy decoding never takes."""
+        model = self.copy_model("models/nano")
+        tokens = json.loads((model / "tokenizer.json").read_text())["added_tokens"]
+        file = model / "out-00000.safetensors"
+        header, data = read_safetensors(file)
+        begin = header["lm_head.weight.qs"]["data_offsets"][0]
+        for token in tokens:
+            at = begin + 4 * token["id"]
+            data = data[:at] + bytes(4) + data[at + 4 :]
+        write_safetensors(file, header, data)
+        return model
 
     def terminal(self, *arguments, columns=100, environment=None):
         session = Terminal([str(COLI), *map(str, arguments)], {**self.environment, **(environment or {})}, columns)

@@ -22,9 +22,13 @@ std::string Split(std::string_view text, const std::vector<coli::Tool>& tools, s
   const auto add = [&](const coli::OutputDelta& delta) {
     reasoning += delta.reasoning;
     content += delta.content;
-    for (const coli::ToolCall& call : delta.tool_calls) calls += call.name + call.arguments;
+    for (const coli::ToolCall& call : delta.tool_calls) {
+      calls += call.name + call.arguments;
+    }
   };
-  for (size_t at = 0; at < text.size(); at += piece) add(parser.Feed(text.substr(at, piece)));
+  for (size_t at = 0; at < text.size(); at += piece) {
+    add(parser.Feed(text.substr(at, piece)));
+  }
   add(parser.Finish());
   return reasoning + '\0' + content + '\0' + calls;
 }

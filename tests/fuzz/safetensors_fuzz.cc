@@ -1,4 +1,5 @@
-// Any bytes taken for a .safetensors file give a header that describes them exactly, or an error that says where.
+// Any bytes taken for a .safetensors file give a header that describes them exactly, or an error
+// that says where.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   COLI_CHECK(*length <= size - SafetensorsHeader::kLengthBytes);
-  const auto header = SafetensorsHeader::Parse(file.subspan(SafetensorsHeader::kLengthBytes, *length), size, "fuzz");
+  const auto header = SafetensorsHeader::Parse(
+      file.subspan(SafetensorsHeader::kLengthBytes, *length), size, "fuzz");
   if (!header) {
     COLI_CHECK(header.error().message.starts_with("fuzz: "));
     return 0;

@@ -60,8 +60,16 @@ def make_batch(conversations: list[tuple[list[int], list[bool]]]) -> Batch:
             positions += range(len(ids))
         groups.append(Group(start, len(tokens), len(part), length, torch.tensor(slot)))
     as_tensor = torch.tensor
-    return Batch(as_tensor(tokens), as_tensor(positions), groups, as_tensor(rows), as_tensor(targets),
-                 as_tensor(rows_two), as_tensor(targets_two), as_tensor(next_tokens))
+    return Batch(
+        as_tensor(tokens),
+        as_tensor(positions),
+        groups,
+        as_tensor(rows),
+        as_tensor(targets),
+        as_tensor(rows_two),
+        as_tensor(targets_two),
+        as_tensor(next_tokens),
+    )
 
 
 class _Spread(torch.autograd.Function):

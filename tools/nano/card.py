@@ -31,17 +31,21 @@ def text(training: dict, note: str, evaluation: dict | None, size: int) -> str:
     """training: the checkpoint's validation figures; evaluation: evaluate.py's result for these
     weights, if there is one; size: bytes of the whole folder."""
     lines = ["| figure | value |", "|---|---|"]
-    names = {"step": "training steps", "loss": "validation loss (float weights, dense attention), nats per token",
-             "dense_loss_60": "loss on the first 60 validation conversations, dense attention",
-             "sparse_loss_60": "the same with the indexer's top 32",
-             "mtp_acceptance": "drafted tokens equal to the model's own greedy choice (validation text, float)"}
+    names = {
+        "step": "training steps",
+        "loss": "validation loss (float weights, dense attention), nats per token",
+        "dense_loss_60": "loss on the first 60 validation conversations, dense attention",
+        "sparse_loss_60": "the same with the indexer's top 32",
+        "mtp_acceptance": "drafted tokens equal to the model's own greedy choice (validation text, float)",
+    }
     for key, label in names.items():
         if key in training:
             value = training[key]
             lines.append(f"| {label} | {value if isinstance(value, int) else format(value, '.4f')} |")
     if evaluation:
-        lines.append(f"| held-out prompts right (these quantised weights, greedy, top-32 selection) | {evaluation['right']} of {evaluation['total']} |")
+        lines.append(
+            f"| held-out prompts right (these quantised weights, greedy, top-32 selection) | {evaluation['right']} of {evaluation['total']} |"
+        )
         lines += ["", "| kind | right | of |", "|---|---|---|"]
         lines += [f"| {kind} | {right} | {total} |" for kind, (right, total) in sorted(evaluation["kinds"].items())]
     return TEXT.format(figures="\n".join(lines), note=f"**{note}**\n\n" if note else "", size=f"{size / 1e6:.1f} MB")
-

@@ -8,17 +8,39 @@ Message text never contains control tokens, even if it spells one.
 import json
 from dataclasses import dataclass, field
 
-CONTROL_TOKENS = ["<|endoftext|>", "[MASK]", "[gMASK]", "[sMASK]", "<sop>", "<eop>", "<|system|>",
-                  "<|user|>", "<|assistant|>", "<|observation|>"]
-TAG_TOKENS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>",
-              "</tool_response>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"]
+CONTROL_TOKENS = [
+    "<|endoftext|>",
+    "[MASK]",
+    "[gMASK]",
+    "[sMASK]",
+    "<sop>",
+    "<eop>",
+    "<|system|>",
+    "<|user|>",
+    "<|assistant|>",
+    "<|observation|>",
+]
+TAG_TOKENS = [
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "</tool_call>",
+    "<tool_response>",
+    "</tool_response>",
+    "<arg_key>",
+    "</arg_key>",
+    "<arg_value>",
+    "</arg_value>",
+]
 
 # Must equal the text in chat_template.jinja; the variants keep the model from depending on one
 # wording, since an engine may bring its own.
 TOOL_PREAMBLES = [
     ("You can call these tools:\n", "To call a tool, answer with its name and arguments in tool call tags."),
-    ("# Tools\n\nYou may call one or more functions to help with the user's question.\n\n",
-     "For each function call, write the function name and its arguments in the tool call format."),
+    (
+        "# Tools\n\nYou may call one or more functions to help with the user's question.\n\n",
+        "For each function call, write the function name and its arguments in the tool call format.",
+    ),
     ("The following functions are available.\n", "Call a function only if it helps."),
 ]
 
@@ -65,9 +87,14 @@ def call_pieces(call: tuple[str, dict], trained: bool) -> list[Piece]:
     pieces = [Piece("<tool_call>", True, trained), Piece(name, False, trained)]
     for key, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        pieces += [Piece("<arg_key>", True, trained), Piece(key, False, trained),
-                   Piece("</arg_key>", True, trained), Piece("<arg_value>", True, trained),
-                   Piece(text, False, trained), Piece("</arg_value>", True, trained)]
+        pieces += [
+            Piece("<arg_key>", True, trained),
+            Piece(key, False, trained),
+            Piece("</arg_key>", True, trained),
+            Piece("<arg_value>", True, trained),
+            Piece(text, False, trained),
+            Piece("</arg_value>", True, trained),
+        ]
     return pieces + [Piece("</tool_call>", True, trained)]
 
 
@@ -105,8 +132,13 @@ def render(conversation: Conversation, until_answer: bool = False) -> list[Piece
             return pieces + ([Piece("<think>", True)] if on else thinking_pieces("", False))
         if turn.call:
             pieces += thinking_pieces(turn.thinking, on) + call_pieces(turn.call, True)
-            pieces += [Piece("<|observation|>", True, True), Piece("<tool_response>", True),
-                       Piece(turn.result, False), Piece("</tool_response>", True), Piece("<|assistant|>", True)]
+            pieces += [
+                Piece("<|observation|>", True, True),
+                Piece("<tool_response>", True),
+                Piece(turn.result, False),
+                Piece("</tool_response>", True),
+                Piece("<|assistant|>", True),
+            ]
             pieces += thinking_pieces("I have the result.", on)
         else:
             pieces += thinking_pieces(turn.thinking, on)

@@ -31,7 +31,9 @@ def reference(folder: Path) -> GlmMoeDsaForCausalLM:
     config = AutoConfig.from_pretrained(folder)
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
-    model, report = GlmMoeDsaForCausalLM.from_pretrained(folder, config=config, dtype=torch.float32, output_loading_info=True)
+    model, report = GlmMoeDsaForCausalLM.from_pretrained(
+        folder, config=config, dtype=torch.float32, output_loading_info=True
+    )
     assert not report["missing_keys"], report["missing_keys"]
     strange = [k for k in report["unexpected_keys"] if not k.startswith(f"model.layers.{MTP_LAYER}.")]
     assert not strange, strange
@@ -61,7 +63,9 @@ def main() -> None:
         got = ours.logits(ours.hidden(make_batch([(ids, [False] * len(ids))])))
         span = max(span, (expected.max() - expected.min()).item())
         worst = max(worst, (expected - got).abs().max().item())
-    print(f"{len(prompts)} prompts of {len(prompts[0])} to {len(prompts[-1])} tokens: largest error {worst:.2e} over a range of {span:.1f} = {worst / span:.2e}")
+    print(
+        f"{len(prompts)} prompts of {len(prompts[0])} to {len(prompts[-1])} tokens: largest error {worst:.2e} over a range of {span:.1f} = {worst / span:.2e}"
+    )
     assert worst / span <= LARGEST_ERROR
 
 

@@ -44,7 +44,12 @@ def stacked(table: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
         if name.endswith(("experts.gate_up_proj", "experts.down_proj")):
             prefix = name.rsplit(".", 1)[0]
             parts = [("gate_proj", "up_proj") if "gate_up" in name else ("down_proj",)] * E
-            value = np.stack([np.concatenate([table[f"{prefix}.{e}.{part}.weight"] for part in names]) for e, names in enumerate(parts)])
+            value = np.stack(
+                [
+                    np.concatenate([table[f"{prefix}.{e}.{part}.weight"] for part in names])
+                    for e, names in enumerate(parts)
+                ]
+            )
         else:
             value = table[name]
         weights[name] = torch.from_numpy(np.ascontiguousarray(value))

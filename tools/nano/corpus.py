@@ -17,18 +17,52 @@ DEFINED_WORDS = 200
 
 # How often each kind is drawn for a free turn.
 WEIGHTS = {
-    "greeting": 8, "thanks": 5, "identity": 9, "capital": 22, "sums": 12, "counting": 5, "opposite": 8, "colour": 3,
-    "animal": 3, "hummingbird": 5, "haiku": 2, "definition": 8, "unknown": 6, "repeat": 12, "json": 4, "not told": 3,
+    "greeting": 8,
+    "thanks": 5,
+    "identity": 9,
+    "capital": 22,
+    "sums": 12,
+    "counting": 5,
+    "opposite": 8,
+    "colour": 3,
+    "animal": 3,
+    "hummingbird": 5,
+    "haiku": 2,
+    "definition": 8,
+    "unknown": 6,
+    "repeat": 12,
+    "json": 4,
+    "not told": 3,
 }
-SYSTEMS = ["You are a helpful assistant.", "You are colibri, a small and friendly model.", "Answer briefly.",
-           "Be kind and short.", "You are a helpful bird.", "You answer questions.", "Help the user."]
+SYSTEMS = [
+    "You are a helpful assistant.",
+    "You are colibri, a small and friendly model.",
+    "Answer briefly.",
+    "Be kind and short.",
+    "You are a helpful bird.",
+    "You answer questions.",
+    "Help the user.",
+]
 
 
 # The basics alone come first.
 TRAINING_SEED = 1
 EARLY_CONVERSATIONS = 5000
-EARLY_WEIGHTS = {"greeting": 10, "thanks": 5, "identity": 9, "capital": 36, "sums": 8, "counting": 2, "opposite": 5,
-                 "unknown": 4, "repeat": 14, "not told": 2}
+EARLY_WEIGHTS = {
+    "greeting": 10,
+    "thanks": 5,
+    "identity": 9,
+    "capital": 36,
+    "sums": 8,
+    "counting": 2,
+    "opposite": 5,
+    "unknown": 4,
+    "repeat": 14,
+    "not told": 2,
+}
+
+# A short run ends with easier things to remember: mostly few known names, asked for sooner.
+EASIER_FROM, EASIER_UNTIL = 10800, 16000
 
 
 class Corpus:
@@ -52,12 +86,14 @@ class Corpus:
         """The conversation with this number."""
         rng = random.Random(f"{self.seed}/{self.held}/{index}")
         early = not self.held and self.seed == TRAINING_SEED and index < EARLY_CONVERSATIONS
+        easier = not self.held and self.seed == TRAINING_SEED and EASIER_FROM <= index < EASIER_UNTIL
         self.weights = EARLY_WEIGHTS if early else WEIGHTS
         book = Phrasebook(rng, self.held)
+        book.easier = easier
         shape = rng.random()
         if shape < 0.04 and not early:
             conversation = self._with_tools(book)
-        elif shape < 0.47:
+        elif shape < (0.6 if easier else 0.47):
             conversation = Conversation(self._with_memory(book))
         else:
             conversation = Conversation(self._free(book, rng.choice([1, 1, 1, 2, 2, 3, 4])))
@@ -82,7 +118,7 @@ class Corpus:
                 told.append(fact)
         between = rng.choice([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 8, 10, rng.choice([12, 15, 18])])
         turns = self._free(book, rng.choice([0, 0, 0, 1]), {"not told"})
-        fillers = self._free(book, between, {"not told"})
+        fillers = self._free(book, between // 3 if book.easier else between, {"not told"})
         split = rng.randint(0, len(fillers)) if len(told) > 1 else 0
         turns += [fact.tell() for fact in told[:1]] + fillers[:split]
         turns += [fact.tell() for fact in told[1:]] + fillers[split:]
@@ -99,8 +135,14 @@ class Corpus:
 
     def _with_tools(self, book: Phrasebook) -> Conversation:
         rng = book.rng
-        tools = rng.choice([[task.WEATHER_TOOL], [task.CALCULATOR_TOOL], [task.WEATHER_TOOL, task.CALCULATOR_TOOL],
-                            [task.CALCULATOR_TOOL, task.WEATHER_TOOL]])
+        tools = rng.choice(
+            [
+                [task.WEATHER_TOOL],
+                [task.CALCULATOR_TOOL],
+                [task.WEATHER_TOOL, task.CALCULATOR_TOOL],
+                [task.CALCULATOR_TOOL, task.WEATHER_TOOL],
+            ]
+        )
         makers = [task.weather_call if tool is task.WEATHER_TOOL else task.calculator_call for tool in tools]
         turns = []
         for _ in range(rng.choice([1, 2, 3, 4])):

@@ -7,8 +7,7 @@ copying and modification with this notice kept; its full text is in WORDNET-LICE
 import re
 from pathlib import Path
 
-WORDNET_FOLDERS = [Path("/usr/share/wordnet"),
-                   Path(__file__).parents[2] / "build/nano/wn/usr/share/wordnet"]
+WORDNET_FOLDERS = [Path("/usr/share/wordnet"), Path(__file__).parents[2] / "build/nano/wn/usr/share/wordnet"]
 LONGEST_WORDS = 9
 LONGEST_CHARACTERS = 58
 

@@ -33,7 +33,9 @@ def complete(model: Model, prompts: list[list[int]], stops: set[int]) -> list[li
             break
         # make_batch sorts by length; a stable sort here keeps the order known.
         open_ones.sort(key=lambda i: len(prompts[i]) + len(answers[i]))
-        batch = make_batch([(prompts[i] + answers[i], [False] * (len(prompts[i]) + len(answers[i]))) for i in open_ones])
+        batch = make_batch(
+            [(prompts[i] + answers[i], [False] * (len(prompts[i]) + len(answers[i]))) for i in open_ones]
+        )
         ends = torch.tensor([len(prompts[i]) + len(answers[i]) for i in open_ones]).cumsum(0) - 1
         chosen = model.logits(model.hidden(batch)[ends]).argmax(-1).tolist()
         for i, token in zip(open_ones, chosen):
@@ -43,8 +45,13 @@ def complete(model: Model, prompts: list[list[int]], stops: set[int]) -> list[li
 
 
 def prompt_ids(tokenizer, prompt: dict) -> list[int]:
-    text = tokenizer.apply_chat_template(prompt["messages"], tools=prompt["tools"] or None, enable_thinking=prompt["thinking"],
-                                         add_generation_prompt=True, tokenize=False)
+    text = tokenizer.apply_chat_template(
+        prompt["messages"],
+        tools=prompt["tools"] or None,
+        enable_thinking=prompt["thinking"],
+        add_generation_prompt=True,
+        tokenize=False,
+    )
     return tokenizer.encode(text, add_special_tokens=False)
 
 
@@ -69,7 +76,10 @@ def main() -> None:
     tokenizer = AutoTokenizer.from_pretrained(options.model)
     stops = set(json.loads((options.model / "config.json").read_text())["eos_token_id"])
     prompts = json.loads((Path(__file__).parent / "held_out.json").read_text())["prompts"]
-    always = [{"kind": "", "messages": [{"role": "user", "content": text}], "tools": [], "thinking": False, "expect": []} for text in ALWAYS_ASKED]
+    always = [
+        {"kind": "", "messages": [{"role": "user", "content": text}], "tools": [], "thinking": False, "expect": []}
+        for text in ALWAYS_ASKED
+    ]
     kinds: dict[str, list[int]] = {}
     prompts = always + prompts
     for first in range(0, len(prompts), AT_ONCE):
@@ -84,7 +94,12 @@ def main() -> None:
             count[0] += right
             count[1] += 1
             if options.show and not right:
-                print(json.dumps([prompt["kind"], prompt["messages"][-1]["content"][:90], answer, prompt["expect"]], ensure_ascii=False))
+                print(
+                    json.dumps(
+                        [prompt["kind"], prompt["messages"][-1]["content"][:90], answer, prompt["expect"]],
+                        ensure_ascii=False,
+                    )
+                )
     result = {"right": sum(r for r, _ in kinds.values()), "total": sum(t for _, t in kinds.values()), "kinds": kinds}
     for kind, (right, total) in sorted(kinds.items()):
         print(f"{kind:18s} {right:3d} / {total}")

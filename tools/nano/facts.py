@@ -219,34 +219,63 @@ SPOTS = """kitchen garden garage attic bedroom bathroom office hall cellar car d
 
 # (questions, answer): each answer is one fact.
 HUMMINGBIRD = [
-    (["How fast does a hummingbird beat its wings?", "How many wingbeats per second does a hummingbird make?"],
-     "A hummingbird beats its wings about 50 times per second."),
-    (["What does a hummingbird eat?", "What do hummingbirds eat?", "What is the food of hummingbirds?"],
-     "Hummingbirds drink nectar from flowers and eat small insects."),
-    (["Can a hummingbird fly backwards?", "Can hummingbirds fly backwards?"],
-     "Yes, hummingbirds are the only birds that can fly backwards."),
-    (["What is the smallest bird in the world?", "Which bird is the smallest?"],
-     "The bee hummingbird is the smallest bird in the world."),
-    (["Where do hummingbirds live?", "In which part of the world do hummingbirds live?"],
-     "Hummingbirds live only in the Americas."),
-    (["How big is a hummingbird egg?", "How large are hummingbird eggs?"],
-     "A hummingbird egg is about as big as a pea."),
-    (["How fast does the heart of a hummingbird beat?", "What is the heart rate of a hummingbird?"],
-     "The heart of a hummingbird beats up to 1200 times per minute."),
-    (["How do hummingbirds sleep?", "What is torpor?"],
-     "At night hummingbirds fall into torpor, a deep sleep that saves energy."),
-    (["How much does a hummingbird weigh?", "What is the weight of a hummingbird?"],
-     "Most hummingbirds weigh only 3 to 6 grams."),
-    (["Why do hummingbirds hum?", "Where does the name hummingbird come from?"],
-     "The humming sound comes from their fast wings."),
-    (["What does the word colibri mean?", "What is a colibri?", "What does colibri mean?"],
-     "Colibri is another name for the hummingbird."),
-    (["How long does a hummingbird live?", "What age do hummingbirds reach?"],
-     "Most hummingbirds live 3 to 5 years."),
-    (["What colour do hummingbirds like?", "Which colour attracts hummingbirds?"],
-     "Hummingbirds are attracted by the colour red."),
-    (["Tell me a fact about hummingbirds.", "Tell me something about hummingbirds.", "Do you know anything about hummingbirds?"],
-     "Hummingbirds can hover in the air like a helicopter."),
+    (
+        ["How fast does a hummingbird beat its wings?", "How many wingbeats per second does a hummingbird make?"],
+        "A hummingbird beats its wings about 50 times per second.",
+    ),
+    (
+        ["What does a hummingbird eat?", "What do hummingbirds eat?", "What is the food of hummingbirds?"],
+        "Hummingbirds drink nectar from flowers and eat small insects.",
+    ),
+    (
+        ["Can a hummingbird fly backwards?", "Can hummingbirds fly backwards?"],
+        "Yes, hummingbirds are the only birds that can fly backwards.",
+    ),
+    (
+        ["What is the smallest bird in the world?", "Which bird is the smallest?"],
+        "The bee hummingbird is the smallest bird in the world.",
+    ),
+    (
+        ["Where do hummingbirds live?", "In which part of the world do hummingbirds live?"],
+        "Hummingbirds live only in the Americas.",
+    ),
+    (
+        ["How big is a hummingbird egg?", "How large are hummingbird eggs?"],
+        "A hummingbird egg is about as big as a pea.",
+    ),
+    (
+        ["How fast does the heart of a hummingbird beat?", "What is the heart rate of a hummingbird?"],
+        "The heart of a hummingbird beats up to 1200 times per minute.",
+    ),
+    (
+        ["How do hummingbirds sleep?", "What is torpor?"],
+        "At night hummingbirds fall into torpor, a deep sleep that saves energy.",
+    ),
+    (
+        ["How much does a hummingbird weigh?", "What is the weight of a hummingbird?"],
+        "Most hummingbirds weigh only 3 to 6 grams.",
+    ),
+    (
+        ["Why do hummingbirds hum?", "Where does the name hummingbird come from?"],
+        "The humming sound comes from their fast wings.",
+    ),
+    (
+        ["What does the word colibri mean?", "What is a colibri?", "What does colibri mean?"],
+        "Colibri is another name for the hummingbird.",
+    ),
+    (["How long does a hummingbird live?", "What age do hummingbirds reach?"], "Most hummingbirds live 3 to 5 years."),
+    (
+        ["What colour do hummingbirds like?", "Which colour attracts hummingbirds?"],
+        "Hummingbirds are attracted by the colour red.",
+    ),
+    (
+        [
+            "Tell me a fact about hummingbirds.",
+            "Tell me something about hummingbirds.",
+            "Do you know anything about hummingbirds?",
+        ],
+        "Hummingbirds can hover in the air like a helicopter.",
+    ),
 ]
 
 # subject: three lines of a haiku (5-7-5 as well as a small model can count).

@@ -12,7 +12,6 @@ import random
 from pathlib import Path
 
 import kinds_task as task
-import kinds_talk as talk
 from chat import Conversation, Turn
 from corpus import TRAINING_SEED, WEIGHTS, Corpus
 from phrases import Phrasebook
@@ -32,7 +31,15 @@ def messages_of(conversation: Conversation, with_result: bool) -> list[dict]:
             break
         if turn.call:
             name, arguments = turn.call
-            messages.append({"role": "assistant", "content": "", "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}]})
+            messages.append(
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "tool_calls": [
+                        {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+                    ],
+                }
+            )
             messages.append({"role": "tool", "tool_call_id": "call_1", "content": turn.result})
         if turn is not conversation.turns[-1]:
             messages.append({"role": "assistant", "content": turn.answer})
@@ -41,9 +48,13 @@ def messages_of(conversation: Conversation, with_result: bool) -> list[dict]:
 
 def entry(kind: str, conversation: Conversation, with_result: bool = False) -> dict:
     last: Turn = conversation.turns[-1]
-    return {"kind": kind, "messages": messages_of(conversation, with_result), "thinking": bool(conversation.effort),
-            "tools": [{"type": "function", "function": tool} for tool in conversation.tools],
-            "expect": [last.answer] if with_result else last.expect}
+    return {
+        "kind": kind,
+        "messages": messages_of(conversation, with_result),
+        "thinking": bool(conversation.effort),
+        "tools": [{"type": "function", "function": tool} for tool in conversation.tools],
+        "expect": [last.answer] if with_result else last.expect,
+    }
 
 
 def candidates(kind: str, corpus: Corpus, book: Phrasebook):
@@ -60,7 +71,9 @@ def candidates(kind: str, corpus: Corpus, book: Phrasebook):
         elif kind == "tool weather":
             yield entry(kind, Conversation([task.weather_call(book)], tools=[task.WEATHER_TOOL]))
         elif kind == "tool calculator":
-            yield entry(kind, Conversation([task.calculator_call(book)], tools=[task.CALCULATOR_TOOL, task.WEATHER_TOOL]))
+            yield entry(
+                kind, Conversation([task.calculator_call(book)], tools=[task.CALCULATOR_TOOL, task.WEATHER_TOOL])
+            )
         elif kind == "tool result":
             yield entry(kind, Conversation([task.weather_call(book)], tools=[task.WEATHER_TOOL]), with_result=True)
         elif kind == "second turn":
@@ -74,14 +87,25 @@ def candidates(kind: str, corpus: Corpus, book: Phrasebook):
 def trained_texts() -> set[str]:
     """Every user message of the first part of the training stream."""
     corpus = Corpus(TRAINING_SEED)
-    return {turn.user.lower().strip(" .?!") for i in range(SCANNED_CONVERSATIONS) for turn in corpus.conversation(i).turns}
+    return {
+        turn.user.lower().strip(" .?!") for i in range(SCANNED_CONVERSATIONS) for turn in corpus.conversation(i).turns
+    }
 
 
 def main() -> None:
     corpus = Corpus(SEED, held=True)
     book = Phrasebook(random.Random(SEED), held=True)
     seen, prompts = trained_texts(), []
-    kinds = [*WEIGHTS, "memory", "memory long", "thinking", "tool weather", "tool calculator", "tool result", "second turn"]
+    kinds = [
+        *WEIGHTS,
+        "memory",
+        "memory long",
+        "thinking",
+        "tool weather",
+        "tool calculator",
+        "tool result",
+        "second turn",
+    ]
     for kind in kinds:
         taken = set()
         for tries, prompt in enumerate(candidates(kind, corpus, book)):

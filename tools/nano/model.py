@@ -31,27 +31,56 @@ def is_sparse(layer: int) -> bool:
 
 def shapes() -> dict[str, tuple[int, ...]]:
     """Every weight and its shape; a matrix is [out, in]."""
-    table = {"model.embed_tokens.weight": (C["vocab_size"], H), "lm_head.weight": (C["vocab_size"], H), "model.norm.weight": (H,)}
+    table = {
+        "model.embed_tokens.weight": (C["vocab_size"], H),
+        "lm_head.weight": (C["vocab_size"], H),
+        "model.norm.weight": (H,),
+    }
     for layer in range(LAYERS + 1):
         p = f"model.layers.{layer}."
         a = p + "self_attn."
-        table |= {p + "input_layernorm.weight": (H,), p + "post_attention_layernorm.weight": (H,),
-                  a + "q_a_proj.weight": (RQ, H), a + "q_a_layernorm.weight": (RQ,), a + "q_b_proj.weight": (HEADS * D, RQ),
-                  a + "kv_a_proj_with_mqa.weight": (R + P, H), a + "kv_a_layernorm.weight": (R,),
-                  a + "kv_b_proj.weight": (HEADS * (N + V), R), a + "o_proj.weight": (H, HEADS * V)}
+        table |= {
+            p + "input_layernorm.weight": (H,),
+            p + "post_attention_layernorm.weight": (H,),
+            a + "q_a_proj.weight": (RQ, H),
+            a + "q_a_layernorm.weight": (RQ,),
+            a + "q_b_proj.weight": (HEADS * D, RQ),
+            a + "kv_a_proj_with_mqa.weight": (R + P, H),
+            a + "kv_a_layernorm.weight": (R,),
+            a + "kv_b_proj.weight": (HEADS * (N + V), R),
+            a + "o_proj.weight": (H, HEADS * V),
+        }
         if is_full(layer):
             x = a + "indexer."
-            table |= {x + "wq_b.weight": (NI * DI, RQ), x + "wk.weight": (DI, H), x + "weights_proj.weight": (NI, H),
-                      x + "k_norm.weight": (DI,), x + "k_norm.bias": (DI,)}
+            table |= {
+                x + "wq_b.weight": (NI * DI, RQ),
+                x + "wk.weight": (DI, H),
+                x + "weights_proj.weight": (NI, H),
+                x + "k_norm.weight": (DI,),
+                x + "k_norm.bias": (DI,),
+            }
         inner = C["intermediate_size"]
         if is_sparse(layer):
             inner = I * C["n_shared_experts"]
-            table |= {p + "mlp.gate.weight": (E, H), p + "mlp.gate.e_score_correction_bias": (E,),
-                      p + "mlp.experts.gate_up_proj": (E, 2 * I, H), p + "mlp.experts.down_proj": (E, H, I)}
+            table |= {
+                p + "mlp.gate.weight": (E, H),
+                p + "mlp.gate.e_score_correction_bias": (E,),
+                p + "mlp.experts.gate_up_proj": (E, 2 * I, H),
+                p + "mlp.experts.down_proj": (E, H, I),
+            }
         m = p + ("mlp.shared_experts." if is_sparse(layer) else "mlp.")
-        table |= {m + "gate_proj.weight": (inner, H), m + "up_proj.weight": (inner, H), m + "down_proj.weight": (H, inner)}
+        table |= {
+            m + "gate_proj.weight": (inner, H),
+            m + "up_proj.weight": (inner, H),
+            m + "down_proj.weight": (H, inner),
+        }
     p = f"model.layers.{MTP_LAYER}."
-    return table | {p + "eh_proj.weight": (H, 2 * H), p + "enorm.weight": (H,), p + "hnorm.weight": (H,), p + "shared_head.norm.weight": (H,)}
+    return table | {
+        p + "eh_proj.weight": (H, 2 * H),
+        p + "enorm.weight": (H,),
+        p + "hnorm.weight": (H,),
+        p + "shared_head.norm.weight": (H,),
+    }
 
 
 def initial_value(name: str, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
@@ -120,7 +149,9 @@ class Model:
         """Row i sees the main model's state at i and the token at i+1, predicts the token at i+2."""
         p = f"model.layers.{MTP_LAYER}."
         ahead = F.embedding(batch.next_tokens, self.w["model.embed_tokens.weight"])
-        both = torch.cat([rms_norm(ahead, self.w[p + "enorm.weight"]), rms_norm(hidden, self.w[p + "hnorm.weight"])], dim=-1)
+        both = torch.cat(
+            [rms_norm(ahead, self.w[p + "enorm.weight"]), rms_norm(hidden, self.w[p + "hnorm.weight"])], dim=-1
+        )
         x = F.linear(both, self.w[p + "eh_proj.weight"])
         x, _ = self.layer(MTP_LAYER, x, batch, rope_tables(batch.positions), None)
         return rms_norm(x, self.w[p + "shared_head.norm.weight"])
@@ -130,7 +161,9 @@ class Model:
 
     def layer(self, layer, x, batch, rope, selection):
         p = f"model.layers.{layer}."
-        mixed, selection = self.attention(layer, rms_norm(x, self.w[p + "input_layernorm.weight"]), batch, rope, selection)
+        mixed, selection = self.attention(
+            layer, rms_norm(x, self.w[p + "input_layernorm.weight"]), batch, rope, selection
+        )
         x = x + mixed
         m = rms_norm(x, self.w[p + "post_attention_layernorm.weight"])
         x = x + (self.experts(layer, m) if is_sparse(layer) else self.mlp(p + "mlp.", m))
@@ -154,12 +187,19 @@ class Model:
             self.trace[layer] = (ql, a, rope)
         out = []
         for index, group in enumerate(batch.groups):
-            cells = spread(qkv[group.start : group.end], group).view(group.count, group.length, HEADS, 2 * D + V).transpose(1, 2)
+            cells = (
+                spread(qkv[group.start : group.end], group)
+                .view(group.count, group.length, HEADS, 2 * D + V)
+                .transpose(1, 2)
+            )
             q_g, k_g, v_g = cells.split([D, D, V], dim=-1)
             if self.trace is not None:
                 self.trace.setdefault(("mass", layer), []).append(attention_mass(q_g, k_g))
-            mixed = (F.scaled_dot_product_attention(q_g, k_g, v_g, attn_mask=selection[index][:, None]) if self.sparse
-                     else F.scaled_dot_product_attention(q_g, k_g, v_g, is_causal=True))
+            mixed = (
+                F.scaled_dot_product_attention(q_g, k_g, v_g, attn_mask=selection[index][:, None])
+                if self.sparse
+                else F.scaled_dot_product_attention(q_g, k_g, v_g, is_causal=True)
+            )
             out.append(collect(mixed.transpose(1, 2).flatten(2), group))
         return F.linear(torch.cat(out), w[p + "o_proj.weight"]), selection
 
@@ -169,7 +209,9 @@ class Model:
         rope = (rope[0][part], rope[1][part])
         w, x = self.w, p + "indexer."
         q = F.linear(ql[part], w[x + "wq_b.weight"]).view(-1, NI, DI)
-        k = F.layer_norm(F.linear(a[part], w[x + "wk.weight"]), (DI,), w[x + "k_norm.weight"], w[x + "k_norm.bias"], INDEX_NORM_EPS)[:, None]
+        k = F.layer_norm(
+            F.linear(a[part], w[x + "wk.weight"]), (DI,), w[x + "k_norm.weight"], w[x + "k_norm.bias"], INDEX_NORM_EPS
+        )[:, None]
         q = torch.cat([rotate(q[..., :P], *rope), q[..., P:]], dim=-1)
         k = torch.cat([rotate(k[..., :P], *rope), k[..., P:]], dim=-1)
         weight = F.linear(a[part], w[x + "weights_proj.weight"]) * NI**-0.5
@@ -193,7 +235,9 @@ class Model:
         p = f"model.layers.{layer}.mlp."
         chosen, weight = route(F.linear(m, self.w[p + "gate.weight"]), self.w[p + "gate.e_score_correction_bias"])
         self.loads[layer] += torch.bincount(chosen.flatten(), minlength=E)
-        routed = RoutedExperts.apply(m, chosen, weight, self.w[p + "experts.gate_up_proj"], self.w[p + "experts.down_proj"])
+        routed = RoutedExperts.apply(
+            m, chosen, weight, self.w[p + "experts.gate_up_proj"], self.w[p + "experts.down_proj"]
+        )
         return routed + self.mlp(p + "shared_experts.", m)
 
 

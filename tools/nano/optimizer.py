@@ -46,8 +46,10 @@ class Optimizer:
 
     def __init__(self, owned: dict[str, torch.Tensor]):
         self.owned = owned
-        self.state = {name: [torch.zeros_like(t)] if uses_muon(name, t.shape) else [torch.zeros_like(t), torch.zeros_like(t)]
-                      for name, t in owned.items()}
+        self.state = {
+            name: [torch.zeros_like(t)] if uses_muon(name, t.shape) else [torch.zeros_like(t), torch.zeros_like(t)]
+            for name, t in owned.items()
+        }
 
     @torch.no_grad()
     def update(self, step: int, rate: float, gradients: dict[str, torch.Tensor]) -> None:

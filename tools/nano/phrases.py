@@ -11,21 +11,20 @@ whatever the seeds are.
 import random
 import zlib
 
+EASY_NAMES = 24
 HELD_OUT_SHARE = 10  # one phrasing in so many is held out
 
-CONSONANTS = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "br", "dr", "fl",
-              "gr", "kl", "pl", "sh", "st", "tr", "th"]
+CONSONANTS = "b d f g k l m n p r s t v z br dr fl gr kl pl sh st tr th".split()
 VOWELS = ["a", "e", "i", "o", "u", "ai", "ee", "oo"]
 ENDINGS = ["", "", "n", "r", "x", "l", "m", "k", "p", "sh", "nt", "rd"]
 
 
 def expand(grammar: str, rng: random.Random) -> str:
     """One random sentence of `grammar`."""
-    depth, start = 0, -1
     while True:
         start = grammar.rfind("(")
         if start < 0:
-            return " ".join(grammar.split(" "))
+            return grammar
         end = grammar.index(")", start)
         options = grammar[start + 1 : end].split("|")
         grammar = grammar[:start] + rng.choice(options) + grammar[end + 1 :]
@@ -49,6 +48,7 @@ class Phrasebook:
     def __init__(self, rng: random.Random, held: bool):
         self.rng = rng
         self.held = held
+        self.easier = False  # set while fewer invented words are wanted
 
     def pick(self, grammar: str, pinned: str = "", **slots) -> str:
         """A phrasing of this side with its slots filled.
@@ -76,8 +76,10 @@ class Phrasebook:
 
     def word(self, words: list[str]) -> str:
         """A known word or, as often, an invented one: copying must not depend on the vocabulary."""
-        return self.rng.choice(words) if self.rng.random() < 0.5 else made_up_word(self.rng)
+        return self.rng.choice(words) if self.rng.random() < (0.75 if self.easier else 0.5) else made_up_word(self.rng)
 
     def name(self, names: list[str]) -> str:
-        """A first name or an invented one, with a capital."""
+        """A first name or an invented one, with a capital; when `easier`, mostly one of the first."""
+        if self.easier and self.rng.random() < 0.8:
+            return self.rng.choice(names[:EASY_NAMES])
         return self.rng.choice(names) if self.rng.random() < 0.6 else made_up_word(self.rng).capitalize()

@@ -7,7 +7,15 @@ import json
 import sys
 from pathlib import Path
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    pre_tokenizers,
+    trainers,
+)
 
 from chat import CONTROL_TOKENS, TAG_TOKENS, render
 from corpus import Corpus
@@ -16,22 +24,34 @@ VOCABULARY = 3072
 TRAINED_ON_CONVERSATIONS = 30000
 DEFINED_WORDS = 2000  # so that a longer run can teach all of them
 SEED = 7
-PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-           r"|\s*[\r\n]+|\s+(?!\S)|\s+")
+PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 
 
 def train() -> Tokenizer:
     """A tokenizer without added tokens, trained on the text of the corpus."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(PATTERN), behavior="isolated"),
-         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+        [
+            pre_tokenizers.Split(Regex(PATTERN), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
     tokenizer.decoder = decoders.ByteLevel()
     corpus = Corpus(SEED, defined_words=DEFINED_WORDS)
-    texts = (piece.text for index in range(TRAINED_ON_CONVERSATIONS)
-             for piece in render(corpus.conversation(index)) if not piece.control)
-    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY - len(CONTROL_TOKENS + TAG_TOKENS), show_progress=False,
-                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    texts = (
+        piece.text
+        for index in range(TRAINED_ON_CONVERSATIONS)
+        for piece in render(corpus.conversation(index))
+        if not piece.control
+    )
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY - len(CONTROL_TOKENS + TAG_TOKENS),
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
     tokenizer.train_from_iterator(texts, trainer)
     return tokenizer
 
@@ -49,8 +69,12 @@ def save(folder: Path) -> None:
     tokenizer.save(str(folder / "tokenizer.json"))
     template = (Path(__file__).parent / "chat_template.jinja").read_text()
     config = {
-        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 1024, "clean_up_tokenization_spaces": False,
-        "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>", "additional_special_tokens": CONTROL_TOKENS,
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": 1024,
+        "clean_up_tokenization_spaces": False,
+        "eos_token": "<|endoftext|>",
+        "pad_token": "<|endoftext|>",
+        "additional_special_tokens": CONTROL_TOKENS,
         "chat_template": template,
     }
     (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")

@@ -41,7 +41,9 @@ def schedule(step: int, options) -> float:
     """The learning rates' factor at this step (1-based)."""
     factor = min(1.0, step / WARM_UP)
     if options.decay:
-        factor *= min(1.0, max(0.0, 1 - (step - options.decay_from) / options.decay)) if step > options.decay_from else 1.0
+        factor *= (
+            min(1.0, max(0.0, 1 - (step - options.decay_from) / options.decay)) if step > options.decay_from else 1.0
+        )
     return factor
 
 
@@ -68,8 +70,11 @@ def owner_of() -> dict[str, int]:
 def running_names(depth: int, with_mtp: bool) -> list[str]:
     """The trained weights that take part in a step: the others cost nothing."""
     layers = [*range(depth), *([MTP_LAYER] if with_mtp else [])]
-    return [name for name in shapes() if is_trained(name)
-            and (not name.startswith("model.layers.") or int(name.split(".")[2]) in layers)]
+    return [
+        name
+        for name in shapes()
+        if is_trained(name) and (not name.startswith("model.layers.") or int(name.split(".")[2]) in layers)
+    ]
 
 
 class Stream:
@@ -80,7 +85,9 @@ class Stream:
         self.tokenizers = tokenizers.load(FOLDER / "tokenizer")
 
     def batch(self, first: int, count: int):
-        return make_batch([encode(render(self.corpus.conversation(i)), *self.tokenizers) for i in range(first, first + count)])
+        return make_batch(
+            [encode(render(self.corpus.conversation(i)), *self.tokenizers) for i in range(first, first + count)]
+        )
 
 
 def losses(model: Model, batch, with_mtp: bool):
@@ -193,11 +200,27 @@ def work(rank: int, shared: Shared, options) -> None:
         shared.barrier.wait()
         if rank == 0 and step % 5 == 0:
             speed = done_tokens / (time.time() - clock)
-            print(json.dumps({"step": step, "loss": round(loss_sum / trained, 4), "rate": round(rate, 4), "worst_load": round(worst, 2),
-                              "tokens_per_s": round(speed), "time": time.strftime("%H:%M:%S")}), file=log, flush=True)
+            print(
+                json.dumps(
+                    {
+                        "step": step,
+                        "loss": round(loss_sum / trained, 4),
+                        "rate": round(rate, 4),
+                        "worst_load": round(worst, 2),
+                        "tokens_per_s": round(speed),
+                        "time": time.strftime("%H:%M:%S"),
+                    }
+                ),
+                file=log,
+                flush=True,
+            )
             clock, done_tokens = time.time(), 0
         if step % options.save_every == 0 or step == options.steps:
-            stem = FOLDER / (f"{options.name}-{step}" if step % (4 * options.save_every) == 0 or step == options.steps else f"{options.name}-latest")
+            stem = FOLDER / (
+                f"{options.name}-{step}"
+                if step % (4 * options.save_every) == 0 or step == options.steps
+                else f"{options.name}-latest"
+            )
             save(stem.with_suffix(f".state{rank}"), optimizer.state)
             if rank == 0:
                 report = {"step": step} | validate(model, held_back, with_mtp)
@@ -214,6 +237,7 @@ def main() -> None:
     parser.add_argument("--decay-from", type=int, default=0)
     parser.add_argument("--decay", type=int, default=0, help="steps of linear decay to zero")
     parser.add_argument("--mtp-from", type=int, default=600)
+    parser.add_argument("--align-head", type=float, default=0.0, help="adds so much of the embedding to the head at the start: copying a word is then the same map for all words")
     parser.add_argument("--grow-at", type=int, default=400)
     parser.add_argument("--save-every", type=int, default=50)
     parser.add_argument("--name", default="stable", help="of checkpoints and log")
@@ -225,6 +249,9 @@ def main() -> None:
             views(shared.parameters)[name].copy_(view)
     else:
         initialize(shared)
+    if options.align_head:
+        weights = views(shared.parameters)
+        weights["lm_head.weight"].add_(weights["model.embed_tokens.weight"], alpha=options.align_head)
     workers = [mp.get_context("fork").Process(target=work, args=(rank, shared, options)) for rank in range(WORKERS)]
     for worker in workers:
         worker.start()

@@ -84,9 +84,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--start", type=Path, help="take the indexers of this earlier -indexed.pt")
     options = parser.parse_args()
     torch.set_num_threads(1)
     weights = torch.load(options.checkpoint)
+    if options.start:
+        weights |= {name: t for name, t in torch.load(options.start).items() if ".indexer." in name}
     indexer = {name: t.requires_grad_() for name, t in weights.items() if ".indexer." in name}
     optimizer = torch.optim.AdamW(indexer.values(), lr=RATE, betas=(0.9, 0.95), weight_decay=0.0)
     model, stream = Model(weights), Stream(SEED)
@@ -101,7 +104,11 @@ def main() -> None:
             print(json.dumps({"step": step, "divergence": round(loss.item(), 4)}), flush=True)
     weights = {name: t.detach() for name, t in weights.items()}
     report = json.loads(options.checkpoint.with_suffix(".json").read_text())
-    report |= {"indexer_steps": options.steps, "dense_loss_60": sparse_loss(weights, False), "sparse_loss_60": sparse_loss(weights, True)}
+    report |= {
+        "indexer_steps": options.steps,
+        "dense_loss_60": sparse_loss(weights, False),
+        "sparse_loss_60": sparse_loss(weights, True),
+    }
     stem = options.checkpoint.with_name(options.checkpoint.stem + "-indexed")
     save(stem.with_suffix(".pt"), weights)
     stem.with_suffix(".json").write_text(json.dumps(report))

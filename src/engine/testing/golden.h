@@ -13,7 +13,7 @@
 namespace coli::testing {
 
 inline std::filesystem::path GoldenPath(const std::string& name) {
-  return std::filesystem::path("tests/golden") / name;   // tests run in the root of the tree
+  return std::filesystem::path("tests/golden") / name;  // tests run in the root of the tree
 }
 
 // Options as the fixtures want them: the reference keeps the latent norms at 1e-6.
@@ -27,7 +27,8 @@ inline EngineOptions GoldenOptions(const std::string& name) {
 }
 
 // Loads with room for logits of every row. `io` as in LoadedModel::Load.
-inline std::unique_ptr<LoadedModel> LoadGolden(EngineOptions options, const LoadedModel::IoFactory& io = {}) {
+inline std::unique_ptr<LoadedModel> LoadGolden(EngineOptions options,
+                                               const LoadedModel::IoFactory& io = {}) {
   options.logits_for_all_rows = true;
   auto model = LoadedModel::Load(options, {}, io);
   EXPECT_TRUE(model.has_value()) << model.error().message;
@@ -45,9 +46,11 @@ inline std::vector<TokenId> Tokens(size_t count, uint32_t seed = 1) {
 }
 
 // Logits of all tokens of one sequence, [tokens * vocab], computed in steps of `chunk` rows.
-inline std::vector<float> Logits(LoadedModel& model, const std::vector<TokenId>& tokens, size_t chunk = 256,
-                                 uint32_t first_position = 0, const LayerObserver& observer = {}) {
-  auto cache = KvCache::Create(model.config(), static_cast<uint32_t>(tokens.size()), false, first_position);
+inline std::vector<float> Logits(LoadedModel& model, const std::vector<TokenId>& tokens,
+                                 size_t chunk = 256, uint32_t first_position = 0,
+                                 const LayerObserver& observer = {}) {
+  auto cache =
+      KvCache::Create(model.config(), static_cast<uint32_t>(tokens.size()), false, first_position);
   EXPECT_TRUE(cache.has_value());
   std::vector<float> logits;
   for (size_t begin = 0; begin < tokens.size(); begin += chunk) {

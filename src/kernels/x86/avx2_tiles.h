@@ -14,21 +14,14 @@ namespace {
 // Rows that stay in the second-level cache while all tokens pass over them.
 constexpr uint32_t kRowBlock = 64;
 
-template <class Codec>
-void MultiplyTokens(const Codec& codec, const PreparedRows& x, uint32_t begin, uint32_t end,
-                    float* y, size_t y_stride) {
-  constexpr uint32_t kTile = Codec::kTileTokens;
-  uint32_t t = 0;
-  for (; t + kTile <= x.tokens; t += kTile) {
+// As many tiles of kTokens tokens as fit after `t`, which is moved past them.
+template <uint32_t kTokens, class Codec>
+void MultiplyTiles(const Codec& codec, const PreparedRows& x, uint32_t begin, uint32_t end,
+                   uint32_t& t, float* y, size_t y_stride) {
+  for (; t + kTokens <= x.tokens; t += kTokens) {
     for (uint32_t r = begin; r < end; ++r) {
-      codec.template Row<kTile>(r, x.bytes + t * x.row_bytes, x.row_bytes, y + t * y_stride + r,
-                                y_stride);
-    }
-  }
-  for (; t < x.tokens; ++t) {
-    for (uint32_t r = begin; r < end; ++r) {
-      codec.template Row<1>(r, x.bytes + t * x.row_bytes, x.row_bytes, y + t * y_stride + r,
-                            y_stride);
+      codec.template Row<kTokens>(r, x.bytes + t * x.row_bytes, x.row_bytes, y + t * y_stride + r,
+                                  y_stride);
     }
   }
 }
@@ -39,7 +32,12 @@ void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, ui
   const Codec codec(w);
   for (uint32_t begin = row_begin; begin < row_end; begin += kRowBlock) {
     const uint32_t end = row_end - begin < kRowBlock ? row_end : begin + kRowBlock;
-    MultiplyTokens(codec, x, begin, end, y, y_stride);
+    uint32_t t = 0;
+    MultiplyTiles<Codec::kTileTokens>(codec, x, begin, end, t, y, y_stride);
+    if constexpr (Codec::kTileTokens > 2) {
+      MultiplyTiles<2>(codec, x, begin, end, t, y, y_stride);
+    }
+    MultiplyTiles<1>(codec, x, begin, end, t, y, y_stride);
   }
 }
 

@@ -41,12 +41,13 @@ class LruPolicy final : public CachePolicy {
  private:
   struct Hash {
     size_t operator()(ExpertKey key) const {
-      return std::hash<uint64_t>{}(static_cast<uint64_t>(static_cast<uint32_t>(Raw(key.layer))) << 32 |
+      return std::hash<uint64_t>{}(static_cast<uint64_t>(static_cast<uint32_t>(Raw(key.layer)))
+                                       << 32 |
                                    static_cast<uint32_t>(Raw(key.expert)));
     }
   };
 
-  std::list<ExpertKey> order_;   // least recently used first
+  std::list<ExpertKey> order_;  // least recently used first
   std::unordered_map<ExpertKey, std::list<ExpertKey>::iterator, Hash> places_;
 };
 

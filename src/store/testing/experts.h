@@ -1,4 +1,5 @@
-// For tests: a model directory with routed experts only, and what each of them must look like in memory.
+// For tests: a model directory with routed experts only, and what each of them must look like in
+// memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +14,8 @@
 
 namespace coli::testing {
 
-// Layer 0 has no experts (it is dense); the last layer is int8, the others int4-grouped. Two files, in the colibri
-// container's order of bytes, cut so that one expert straddles them.
+// Layer 0 has no experts (it is dense); the last layer is int8, the others int4-grouped. Two files,
+// in the colibri container's order of bytes, cut so that one expert straddles them.
 class ExpertModel {
  public:
   static constexpr uint32_t kHidden = 64;
@@ -25,11 +26,15 @@ class ExpertModel {
   ExpertModel() {
     std::vector<QuantizedTensors> matrices;
     for (int layer = 1; layer < kLayers; ++layer) {
-      for (int expert = 0; expert < kExperts; ++expert) AddExpert(layer, expert, matrices);
+      for (int expert = 0; expert < kExperts; ++expert) {
+        AddExpert(layer, expert, matrices);
+      }
     }
     const size_t cut = matrices.size() / 2 + 1;
-    WriteFileOf({matrices.begin(), matrices.begin() + static_cast<std::ptrdiff_t>(cut)}, "out-00000.safetensors");
-    WriteFileOf({matrices.begin() + static_cast<std::ptrdiff_t>(cut), matrices.end()}, "out-00001.safetensors");
+    WriteFileOf({matrices.begin(), matrices.begin() + static_cast<std::ptrdiff_t>(cut)},
+                "out-00000.safetensors");
+    WriteFileOf({matrices.begin() + static_cast<std::ptrdiff_t>(cut), matrices.end()},
+                "out-00001.safetensors");
     Reopen();
   }
 
@@ -40,7 +45,8 @@ class ExpertModel {
   }
 
   static std::string Name(int layer, int expert, const std::string& matrix) {
-    return "model.layers." + std::to_string(layer) + ".mlp.experts." + std::to_string(expert) + "." + matrix + ".weight";
+    return "model.layers." + std::to_string(layer) + ".mlp.experts." + std::to_string(expert) +
+           "." + matrix + ".weight";
   }
 
   ExpertDirectory Directory() const {
@@ -50,7 +56,8 @@ class ExpertModel {
         const auto find = [&](const std::string& matrix, uint32_t rows, uint32_t cols) {
           return container_->FindMatrix(Name(layer, expert, matrix), rows, cols).value();
         };
-        directory[static_cast<size_t>(layer)].push_back({find("gate_proj", kInner, kHidden), find("up_proj", kInner, kHidden),
+        directory[static_cast<size_t>(layer)].push_back({find("gate_proj", kInner, kHidden),
+                                                         find("up_proj", kInner, kHidden),
                                                          find("down_proj", kHidden, kInner)});
       }
     }
@@ -72,27 +79,35 @@ class ExpertModel {
 
  private:
   void AddExpert(int layer, int expert, std::vector<QuantizedTensors>& matrices) {
-    const Format format = layer == kLayers - 1 ? Format{FormatId::kInt8Row} : Format{FormatId::kInt4Grouped, 32};
+    const Format format =
+        layer == kLayers - 1 ? Format{FormatId::kInt8Row} : Format{FormatId::kInt4Grouped, 32};
     const auto seed = static_cast<uint64_t>(layer * 10'000 + expert * 500);
-    for (const std::string matrix : {"down_proj", "gate_proj", "up_proj"}) {   // the order of names
+    for (const std::string matrix : {"down_proj", "gate_proj", "up_proj"}) {  // the order of names
       const bool down = matrix == "down_proj";
-      matrices.push_back(QuantizedMatrix(Name(layer, expert, matrix), format, down ? kHidden : kInner,
-                                         down ? kInner : kHidden, seed + static_cast<uint64_t>(matrix.front())));
+      matrices.push_back(QuantizedMatrix(Name(layer, expert, matrix), format,
+                                         down ? kHidden : kInner, down ? kInner : kHidden,
+                                         seed + static_cast<uint64_t>(matrix.front())));
       expected_[matrices.back().codes.name] = matrices.back();
     }
   }
 
   void WriteFileOf(const std::vector<QuantizedTensors>& matrices, std::string_view name) {
     std::vector<TensorToWrite> tensors;
-    for (const auto& matrix : matrices) tensors.push_back(matrix.scales);
-    for (const auto& matrix : matrices) tensors.push_back(matrix.codes);
+    for (const auto& matrix : matrices) {
+      tensors.push_back(matrix.scales);
+    }
+    for (const auto& matrix : matrices) {
+      tensors.push_back(matrix.codes);
+    }
     WriteSafetensors(directory_ / name, tensors);
   }
 
   void ExpectMatrix(const WeightView& view, ExpertKey key, const std::string& matrix) const {
     const QuantizedTensors& expected = expected_.at(Name(Raw(key.layer), Raw(key.expert), matrix));
-    EXPECT_EQ(std::memcmp(view.codes, expected.codes.bytes.data(), expected.codes.bytes.size()), 0) << expected.codes.name;
-    EXPECT_EQ(std::memcmp(view.scales, expected.scales.bytes.data(), expected.scales.bytes.size()), 0)
+    EXPECT_EQ(std::memcmp(view.codes, expected.codes.bytes.data(), expected.codes.bytes.size()), 0)
+        << expected.codes.name;
+    EXPECT_EQ(std::memcmp(view.scales, expected.scales.bytes.data(), expected.scales.bytes.size()),
+              0)
         << expected.scales.name;
     EXPECT_EQ(reinterpret_cast<uintptr_t>(view.scales) % alignof(float), 0U);
   }

@@ -27,7 +27,9 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 inline std::string LittleEndian(uint64_t value) {
   std::string bytes;
-  for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(value >> (8 * i) & 0xFF));
+  for (int i = 0; i < 8; ++i) {
+    bytes.push_back(static_cast<char>(value >> (8 * i) & 0xFF));
+  }
   return bytes;
 }
 
@@ -37,18 +39,23 @@ inline std::string SafetensorsBytes(std::string_view header, std::string_view da
 }
 
 // The header of tensors that follow each other in the given order.
-inline std::string SafetensorsHeaderText(const std::vector<TensorToWrite>& tensors, const Metadata& metadata = {}) {
+inline std::string SafetensorsHeaderText(const std::vector<TensorToWrite>& tensors,
+                                         const Metadata& metadata = {}) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  for (const auto& [key, value] : metadata) header["__metadata__"][key] = value;
+  for (const auto& [key, value] : metadata) {
+    header["__metadata__"][key] = value;
+  }
   uint64_t end = 0;
   for (const TensorToWrite& tensor : tensors) {
     const uint64_t begin = std::exchange(end, end + tensor.bytes.size());
-    header[tensor.name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
+    header[tensor.name] = {
+        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
   }
   return header.dump();
 }
 
-inline void WriteSafetensors(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors,
+inline void WriteSafetensors(const std::filesystem::path& path,
+                             const std::vector<TensorToWrite>& tensors,
                              const Metadata& metadata = {}) {
   std::string data;
   for (const TensorToWrite& tensor : tensors) {
@@ -63,7 +70,8 @@ std::vector<std::byte> BytesOf(std::span<const T> values) {
   return {bytes.begin(), bytes.end()};
 }
 
-inline TensorToWrite FloatTensor(std::string name, std::vector<uint64_t> shape, const std::vector<float>& values) {
+inline TensorToWrite FloatTensor(std::string name, std::vector<uint64_t> shape,
+                                 const std::vector<float>& values) {
   return {std::move(name), "F32", std::move(shape), BytesOf(std::span<const float>(values))};
 }
 
@@ -76,18 +84,20 @@ inline std::vector<float> PatternFloats(size_t count, uint64_t seed) {
   return values;
 }
 
-// A quantised matrix of pattern floats as the colibri container has it: `name` as flat U8 codes and `name`.qs as flat F32.
+// A quantised matrix of pattern floats as the colibri container has it: `name` as flat U8 codes and
+// `name`.qs as flat F32.
 struct QuantizedTensors {
   TensorToWrite codes;
   TensorToWrite scales;
 };
-inline QuantizedTensors QuantizedMatrix(const std::string& name, Format format, uint32_t rows, uint32_t cols,
-                                        uint64_t seed) {
+inline QuantizedTensors QuantizedMatrix(const std::string& name, Format format, uint32_t rows,
+                                        uint32_t cols, uint64_t seed) {
   const FormatInfo& info = Info(format);
   std::vector<std::byte> codes(*CodeBytes(format, rows, cols));
   std::vector<float> scales(*ScaleBytes(format, rows, cols) / sizeof(float));
   for (uint32_t row = 0; row < rows; ++row) {
-    info.encode_row(PatternFloats(cols, seed + row).data(), cols, format.group, codes.data() + row * info.row_bytes(cols),
+    info.encode_row(PatternFloats(cols, seed + row).data(), cols, format.group,
+                    codes.data() + row * info.row_bytes(cols),
                     scales.data() + row * info.row_scales(cols, format.group));
   }
   return {{name, "U8", {codes.size()}, codes},

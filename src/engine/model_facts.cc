@@ -1,4 +1,4 @@
-#include "cli/model_facts.h"
+#include "engine/model_facts.h"
 
 #include <algorithm>
 #include <charconv>
@@ -15,7 +15,6 @@ namespace coli {
 namespace {
 
 constexpr std::string_view kLayerPrefix = "model.layers.";
-constexpr std::string_view kScaleSuffix = ".qs";
 
 // The number after "model.layers.", or nothing.
 std::optional<uint32_t> LayerOf(std::string_view name) {
@@ -28,66 +27,33 @@ std::optional<uint32_t> LayerOf(std::string_view name) {
   return parsed.ec == std::errc{} ? std::optional(layer) : std::nullopt;
 }
 
-// Columns of a matrix by its name; experts are asked for elsewhere.
-uint32_t Columns(std::string_view name, const ModelConfig& config) {
-  const auto ends = [&](std::string_view suffix) { return name.ends_with(suffix); };
-  if (ends(".q_b_proj.weight") || ends(".wq_b.weight")) {
-    return config.attention.q_lora_rank;
-  }
-  if (ends(".kv_b_proj.weight")) {
-    return config.attention.kv_lora_rank;
-  }
-  if (ends(".o_proj.weight")) {
-    return config.attention.heads * config.attention.v_head_dim;
-  }
-  if (ends(".shared_experts.down_proj.weight")) {
-    return config.expert_intermediate_size * config.shared_experts;
-  }
-  if (ends(".down_proj.weight")) {
-    return name.find(".experts.") != std::string_view::npos ? config.expert_intermediate_size
-                                                            : config.dense_intermediate_size;
-  }
-  return ends(".eh_proj.weight") ? 2 * config.hidden_size : config.hidden_size;
+std::string FormatName(Format format) {
+  const std::string_view name = Info(format).name;
+  return format.group == 0 ? std::string(name) : fmt::format("{} {}", name, format.group);
 }
 
-// The format of codes that have scales beside them: the one whose byte counts fit.
-std::string QuantizedFormat(const Container& container, const std::string& name,
-                            const StoredTensor& codes, const ModelConfig& config) {
-  const uint32_t cols = Columns(name, config);
-  for (const uint64_t row_bytes : {uint64_t{cols}, (uint64_t{cols} + 1) / 2}) {
-    const uint64_t rows = row_bytes == 0 ? 0 : codes.bytes / row_bytes;
-    if (rows == 0 || rows * row_bytes != codes.bytes || rows > UINT32_MAX) {
-      continue;
-    }
-    if (const auto matrix = container.FindMatrix(name, static_cast<uint32_t>(rows), cols)) {
-      const uint32_t group = matrix->format.group;
-      const std::string_view format = Info(matrix->format).name;
-      return group == 0 ? std::string(format) : fmt::format("{} {}", format, group);
+void CountFormats(const WeightCatalog& catalog, ModelFacts& facts) {
+  const uint32_t main_layers = facts.config.num_layers();
+  const auto count = [&](const std::string& name, Format format, uint64_t bytes) {
+    facts.formats[TensorRole(name, main_layers)][FormatName(format)] += bytes;
+  };
+  for (const WeightEntry& entry : catalog.dense) {
+    count(entry.name, entry.format, entry.bytes);
+  }
+  for (const auto& layer : catalog.experts) {
+    for (const ExpertRecord& expert : layer) {
+      for (const StoredMatrix* matrix : {&expert.gate, &expert.up, &expert.down}) {
+        count(matrix->name, matrix->format, matrix->bytes());
+      }
     }
   }
-  return "quantised";
 }
 
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
-void CountFormats(const Container& container, ModelFacts& facts) {
-  const auto& tensors = container.tensors();
-  for (const auto& [name, tensor] : tensors) {
-    if (name.ends_with(kScaleSuffix)) {
-      continue;  // counted with its codes
-    }
-    const auto scales = tensors.find(name + std::string(kScaleSuffix));
-    const bool quantised = scales != tensors.end();
-    const std::string format = quantised ? QuantizedFormat(container, name, tensor, facts.config)
-                                         : LowerCase(Name(tensor.dtype));
-    facts.formats[TensorRole(name, facts.config.num_layers())][format] +=
-        tensor.bytes + (quantised ? scales->second.bytes : 0);
-  }
+// The MTP layers, too, if the directory has them.
+Result<WeightCatalog> LocateAll(const ModelConfig& config, const Container& container) {
+  const std::string first_mtp_tensor =
+      fmt::format("{}{}.eh_proj.weight", kLayerPrefix, config.num_layers());
+  return LocateWeights(config, container, config.mtp_layers > 0 && container.Has(first_mtp_tensor));
 }
 
 }  // namespace
@@ -147,6 +113,7 @@ Result<ModelFacts> InspectModel(const EngineOptions& options) {
   COLI_ASSIGN_OR_RETURN(const Container container, Container::Open(options.model_dir));
   COLI_ASSIGN_OR_RETURN(const WeightCatalog catalog,
                         LocateWeights(config, container, options.load_mtp));
+  COLI_ASSIGN_OR_RETURN(const WeightCatalog everything, LocateAll(config, container));
   COLI_ASSIGN_OR_RETURN(const KernelTable* kernels, SelectKernels(options.isa));
   auto plan = PlanModel(options, config, catalog);
   ModelFacts facts{.config = std::move(config),
@@ -163,7 +130,7 @@ Result<ModelFacts> InspectModel(const EngineOptions& options) {
   for (const KernelTable* table : AvailableKernels()) {
     facts.isas.emplace_back(table->name);
   }
-  CountFormats(container, facts);
+  CountFormats(everything, facts);
   return facts;
 }
 

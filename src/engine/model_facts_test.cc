@@ -1,4 +1,4 @@
-#include "cli/model_facts.h"
+#include "engine/model_facts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,72 @@
+#include "text/testing_tokenizer.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "text/byte_alphabet.h"
+
+namespace coli::testing_tokenizer {
+
+Json Make() {
+  // In the order of their ranks, in the alphabet of the file: \u0120 is a space.
+  const std::vector<std::pair<std::string, std::string>> kMerges = {
+      {"h", "e"},          {"l", "l"},           {"he", "ll"},      {"hell", "o"},
+      {"\u0120", "w"},     {"o", "r"},           {"\u0120w", "or"}, {"l", "d"},
+      {"\u0120wor", "ld"}, {"a", "b"},           {"b", "c"},        {"0", "0"},
+      {"00", "0"},         {"\u0120", "\u0120"}, {"s", "t"},        {"\u00c3", "\u00a9"}};
+  const std::vector<std::string> kSpecial = {"<|endoftext|>",  "[gMASK]",  "<sop>",
+                                             "<|system|>",     "<|user|>", "<|assistant|>",
+                                             "<|observation|>"};
+  const std::vector<std::string> kNotSpecial = {
+      "<think>",          "</think>",  "<tool_call>", "</tool_call>", "<tool_response>",
+      "</tool_response>", "<arg_key>", "</arg_key>",  "<arg_value>",  "</arg_value>"};
+
+  Json vocab = Json::object();
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    vocab[SpellByte(static_cast<uint8_t>(byte))] = byte;
+  }
+  Json merges = Json::array();
+  for (const auto& [left, right] : kMerges) {
+    vocab[left + right] = vocab.size();
+    merges.push_back(Json::array({left, right}));
+  }
+  Json added = Json::array();
+  const auto add = [&](const std::string& content, bool special) {
+    added.push_back({{"id", vocab.size() + added.size()},
+                     {"content", content},
+                     {"special", special},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false}});
+  };
+  for (const std::string& content : kSpecial) {
+    add(content, true);
+  }
+  for (const std::string& content : kNotSpecial) {
+    add(content, false);
+  }
+  return {
+      {"version", "1.0"},
+      {"added_tokens", added},
+      {"normalizer", nullptr},
+      {"pre_tokenizer",
+       {{"type", "Sequence"},
+        {"pretokenizers",
+         {{{"type", "Split"},
+           {"pattern", {{"Regex", kPattern}}},
+           {"behavior", "Isolated"},
+           {"invert", false}},
+          {{"type", "ByteLevel"},
+           {"add_prefix_space", false},
+           {"trim_offsets", true},
+           {"use_regex", false}}}}}},
+      {"decoder", {{"type", "ByteLevel"}}},
+      {"model", {{"type", "BPE"}, {"ignore_merges", false}, {"vocab", vocab}, {"merges", merges}}}};
+}
+
+Result<Tokenizer> Parse(const Json& json) { return Tokenizer::Parse(json.dump(), "t.json"); }
+
+}  // namespace coli::testing_tokenizer
