@@ -11,15 +11,15 @@ namespace coli::testing_tokenizer {
 
 Json Make() {
   // In the order of their ranks, in the alphabet of the file: \u0120 is a space.
-  const std::vector<std::pair<std::string, std::string>> kMerges = {
+  const std::vector<std::pair<std::string, std::string>> merge_pairs = {
       {"h", "e"},          {"l", "l"},           {"he", "ll"},      {"hell", "o"},
       {"\u0120", "w"},     {"o", "r"},           {"\u0120w", "or"}, {"l", "d"},
       {"\u0120wor", "ld"}, {"a", "b"},           {"b", "c"},        {"0", "0"},
       {"00", "0"},         {"\u0120", "\u0120"}, {"s", "t"},        {"\u00c3", "\u00a9"}};
-  const std::vector<std::string> kSpecial = {"<|endoftext|>",  "[gMASK]",  "<sop>",
-                                             "<|system|>",     "<|user|>", "<|assistant|>",
-                                             "<|observation|>"};
-  const std::vector<std::string> kNotSpecial = {
+  const std::vector<std::string> special_tokens = {"<|endoftext|>",  "[gMASK]",  "<sop>",
+                                                   "<|system|>",     "<|user|>", "<|assistant|>",
+                                                   "<|observation|>"};
+  const std::vector<std::string> other_tokens = {
       "<think>",          "</think>",  "<tool_call>", "</tool_call>", "<tool_response>",
       "</tool_response>", "<arg_key>", "</arg_key>",  "<arg_value>",  "</arg_value>"};
 
@@ -28,7 +28,7 @@ Json Make() {
     vocab[SpellByte(static_cast<uint8_t>(byte))] = byte;
   }
   Json merges = Json::array();
-  for (const auto& [left, right] : kMerges) {
+  for (const auto& [left, right] : merge_pairs) {
     vocab[left + right] = vocab.size();
     merges.push_back(Json::array({left, right}));
   }
@@ -42,10 +42,10 @@ Json Make() {
                      {"rstrip", false},
                      {"normalized", false}});
   };
-  for (const std::string& content : kSpecial) {
+  for (const std::string& content : special_tokens) {
     add(content, true);
   }
-  for (const std::string& content : kNotSpecial) {
+  for (const std::string& content : other_tokens) {
     add(content, false);
   }
   return {
