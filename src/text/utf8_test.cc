@@ -45,7 +45,7 @@ TEST(Utf8, InvalidBytesAreFoundAtTheirOffset) {
 TEST(Utf8, WhiteSpaceIsExactlyTheTwentyFiveCharacters) {
   size_t count = 0;
   for (uint32_t c = 0; c <= 0x10FFFF; ++c) {
-    count += IsWhiteSpace(c) ? 1 : 0;
+    count += IsWhiteSpace(c) ? 1u : 0u;
   }
 
   EXPECT_EQ(count, 25u);

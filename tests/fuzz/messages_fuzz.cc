@@ -1,6 +1,7 @@
 // Messages and tools of a request, their rendering, and the parsing of an answer.
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 

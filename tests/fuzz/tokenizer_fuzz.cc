@@ -1,6 +1,7 @@
 // Any text through a small tokenizer: what is encoded decodes to itself.
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

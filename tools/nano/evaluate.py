@@ -1,6 +1,6 @@
 """Greedy answers of the exported model on the held-out prompts, right or wrong per kind.
 
-usage: evaluate.py [--model models/nano] [--checkpoint FILE] [--dense] [--out FILE] [--show]
+usage: evaluate.py [--model models/nano] [--checkpoint FILE] [--dense] [--every N] [--out FILE] [--show]
 
 Uses the container's dequantised weights and the shipped chat template; with --checkpoint the float
 weights of training instead. Attention is restricted to the indexer's selection unless --dense.
@@ -18,7 +18,7 @@ from batch import make_batch
 from model import Model
 
 ROOT = Path(__file__).parents[2]
-LONGEST_ANSWER = 64
+LONGEST_ANSWER = 48
 AT_ONCE = 40
 ALWAYS_ASKED = ["What is the capital of France?", "Hello", "Who are you?", "What is 3 + 4?", "What does florp mean?"]
 
@@ -68,6 +68,7 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path)
     parser.add_argument("--dense", action="store_true")
     parser.add_argument("--out", type=Path, help="writes the counts as JSON, for the model card")
+    parser.add_argument("--every", type=int, default=1, help="only every so-many-th prompt: faster")
     parser.add_argument("--show", action="store_true", help="prints every wrong answer")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -75,7 +76,7 @@ def main() -> None:
     model = Model(weights, sparse=not options.dense)
     tokenizer = AutoTokenizer.from_pretrained(options.model)
     stops = set(json.loads((options.model / "config.json").read_text())["eos_token_id"])
-    prompts = json.loads((Path(__file__).parent / "held_out.json").read_text())["prompts"]
+    prompts = json.loads((Path(__file__).parent / "held_out.json").read_text())["prompts"][:: options.every]
     always = [
         {"kind": "", "messages": [{"role": "user", "content": text}], "tools": [], "thinking": False, "expect": []}
         for text in ALWAYS_ASKED
