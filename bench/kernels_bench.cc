@@ -5,9 +5,9 @@
 //   kernels_bench --benchmark_filter='matvec/int4'    some
 //
 // matvec: one activation row times 48 matrices of 2048 x 6144 in turn, so that the weights come
-// from RAM. Counters: GB/s of weights (codes and scales), `read` GB/s of the plain read, `share` of
-// the former in the latter. batch: sixteen rows times the same matrices; counter: G multiply-adds
-// per second.
+//   from RAM. Counters: GB/s of weights (codes and scales), `read` GB/s of the plain read, `share`
+//   of the former in the latter.
+// batch: sixteen rows times the same matrices; counter: G multiply-adds per second.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 #include <time.h>

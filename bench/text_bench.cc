@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/testing_tokenizer.h"
+#include "text/testing/tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace coli {

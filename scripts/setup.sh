@@ -64,16 +64,16 @@ if [ -n "$need" ] || ! apt-cache show g++ >/dev/null 2>&1; then
   say "reading the package lists (${as_root:+$as_root }apt-get update)"
   $as_root apt-get -qq update >&2 </dev/null || { say "apt-get update failed"; exit 1; }
 fi
-for package in $wish; do
-  if apt-cache show "$package" >/dev/null 2>&1; then
-    need="$need$package "
-  else
-    say "this system does not offer $package: the checks that need it are left out"
-  fi
-done
-[ -n "$need" ] || exit 0
 
-say "installing (${as_root:+$as_root }apt-get install): $need"
+install() {
+  say "installing (${as_root:+$as_root }apt-get install): $*"
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 \
+    install "$@" >&2 </dev/null
+}
+
 # shellcheck disable=SC2086
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 \
-  install $need >&2 </dev/null || { say "apt-get install failed"; exit 1; }
+[ -z "$need" ] || install $need || { say "apt-get install failed"; exit 1; }
+# One by one: what this system does not offer must not keep the others away.
+for package in $wish; do
+  install "$package" || say "could not install $package: the checks that need it are left out"
+done

@@ -136,7 +136,8 @@ PATTERNS = (
     pattern("home-path", r"(?<![\w.])/(home/\w|Users/\w|ro" r"ot/)", "no paths of somebody's machine", any_file, True),
     pattern(
         "registry-host",
-        r"https?://[^\s/\"')>]*(pypi|npmjs|pythonhosted|crates\.io|artifactory|nexus|mirror|proxy|registry)|\bregistry\.np" r"mjs",
+        r"https?://[^\s/\"')>]*(pypi|npmjs|pythonhosted|crates\.io|artifactory|nexus|mirror|proxy|registry|download\.pyt" r"orch)"
+        r"|\bregistry\.np" r"mjs|--(extra-)?index" r"-url\b",
         "name the package, not the host",
         any_file,
         True,

@@ -40,6 +40,8 @@ CASES = (
     ("dead-code", "src/base/log.cc", "  // store->Acquire(layer);", "  // Acquire(layer) yields leases as they (slowly) come;"),
     ("home-path", "docs/guide.md", "cd /ho" + "me/someone/colibri", "cd colibri/home/x"),
     ("registry-host", "docs/guide.md", "https://py" + "pi.org/simple", "https://example.com/registry"),
+    ("registry-host", "tools/a.txt", "https://download.py" + "torch.org/whl/cpu", "https://pytorch.org/docs"),
+    ("registry-host", "tools/a.txt", "--extra-index" + "-url https://example.com", "torch==2.13.0"),
 )
 
 

@@ -29,7 +29,7 @@ class Backend {
   Backend(const KernelTable& kernels, ThreadPool& pool) : kernels_(kernels), pool_(pool) {}
 
   // Makes room for products of up to `rows` rows of `cols` columns; later calls within these bounds
-  // allocate nothing.
+  // take no memory.
   Status Reserve(uint32_t rows, uint32_t cols);
   // Bytes that Reserve takes; for the memory plan.
   static uint64_t ScratchBytes(uint32_t rows, uint32_t cols);

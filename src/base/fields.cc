@@ -6,41 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/shown.h"
+
 namespace coli {
 namespace {
-
-// A value as an error shows it: short, printable, on one line, without a copy of what may be large.
-std::string Shown(const Json& value) {
-  if (value.is_object()) {
-    return "an object";
-  }
-  if (value.is_array()) {
-    return fmt::format("a list of {} values", value.size());
-  }
-  if (!value.is_string()) {
-    return value.dump();
-  }
-  constexpr size_t kMaxBytes = 60;
-  const std::string_view text = value.get_ref<const std::string&>();
-  const Json excerpt(std::string(text.substr(0, kMaxBytes)));
-  const std::string quoted =
-      excerpt.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::ignore);
-  return text.size() > kMaxBytes ? quoted + "..." : quoted;
-}
-
-std::string Shown(const Json* value) {
-  if (value == nullptr) {
-    return "nothing";
-  }
-  if (!value->is_array() || value->size() > 4) {
-    return Shown(*value);
-  }
-  std::vector<std::string> elements;
-  for (const Json& element : *value) {
-    elements.push_back(Shown(element));
-  }
-  return fmt::format("[{}]", fmt::join(elements, ", "));
-}
 
 std::string Expected(IntRange range) {
   return fmt::format("an integer in [{}, {}]", range.min, range.max);
@@ -291,6 +260,11 @@ Result<std::optional<std::vector<std::string>>> Fields::MaybeWords(const FieldNa
     found.push_back(element.get<std::string>());
   }
   return found;
+}
+
+Status Fields::OnlyWords(const FieldNames& names, Words words) const {
+  const auto found = MaybeWords(names, words);
+  return found ? Ok() : Fail(ErrorCode::kUnsupported, "{}", found.error().message);
 }
 
 Result<std::optional<Fields>> Fields::MaybeObject(const FieldNames& names) const {

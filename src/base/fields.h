@@ -108,6 +108,8 @@ class Fields {
   }
   Status Only(const FieldNames& names, bool only) const;
   Status Only(const FieldNames& names, int64_t only) const;
+  // The same for lists: each element one of `words`.
+  Status OnlyWords(const FieldNames& names, Words words) const;
 
   // The error for a member whose value breaks a rule that the caller knows:
   // "<source>: <path><name>: expected <expected>, found <value>"; of a list the element `index`, if

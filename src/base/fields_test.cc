@@ -53,7 +53,8 @@ TEST(Fields, FoundShowsTheValueShortAndPrintable) {
   EXPECT_EQ(shown(nullptr), "null");
   EXPECT_EQ(shown(Json::array({1, "a", Json::array({2})})), "[1, \"a\", a list of 1 values]");
   EXPECT_EQ(shown(std::vector<int>(1000, 7)), "a list of 1000 values");
-  EXPECT_EQ(shown(Json::object()), "an object");
+  EXPECT_EQ(shown(Json::object()), "{}");
+  EXPECT_EQ(shown(Json{{"a", 1}}), "an object");
   EXPECT_EQ(shown("a\x1b[31m\n\xc3\xa9"), "\"a\\u001b[31m\\n\\u00e9\"");
   EXPECT_EQ(shown(std::string(100000, 'x')), '"' + std::string(60, 'x') + "\"...");
   EXPECT_EQ(ErrorOf(Of(Json::object()).Int("n", {1, 2})),

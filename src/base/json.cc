@@ -256,6 +256,15 @@ Result<Value> Parse(std::string_view text, std::string_view source, const JsonLi
   return std::move(builder.value());
 }
 
+template <class Value>
+const Value* Find(const Value& object, std::string_view key) {
+  if (!object.is_object()) {
+    return nullptr;
+  }
+  const auto found = object.find(key);
+  return found == object.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 Result<Json> ParseJson(std::string_view text, std::string_view source, const JsonLimits& limits) {
@@ -265,6 +274,11 @@ Result<Json> ParseJson(std::string_view text, std::string_view source, const Jso
 Result<OrderedJson> ParseOrderedJson(std::string_view text, std::string_view source,
                                      const JsonLimits& limits) {
   return Parse<OrderedJson>(text, source, limits);
+}
+
+const Json* FindMember(const Json& object, std::string_view key) { return Find(object, key); }
+const OrderedJson* FindMember(const OrderedJson& object, std::string_view key) {
+  return Find(object, key);
 }
 
 }  // namespace coli

@@ -27,4 +27,8 @@ Result<Json> ParseJson(std::string_view text, std::string_view source,
 Result<OrderedJson> ParseOrderedJson(std::string_view text, std::string_view source,
                                      const JsonLimits& limits = {});
 
+// The member of an object; null if there is none or `object` is no object.
+const Json* FindMember(const Json& object, std::string_view key);
+const OrderedJson* FindMember(const OrderedJson& object, std::string_view key);
+
 }  // namespace coli

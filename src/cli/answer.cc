@@ -18,10 +18,6 @@ bool ShouldStop(const AnswerRequest& request) {
          (signals != nullptr && (signals->interrupted() || signals->termination() != 0));
 }
 
-double TokensAfterTheFirst(const AnswerOutcome& outcome) {
-  return outcome.tokens > 1 ? outcome.tokens - 1.0 : 0.0;
-}
-
 }  // namespace
 
 Result<AnswerOutcome> ReceiveAnswer(Engine& engine, AnswerRequest request) {
@@ -51,13 +47,20 @@ Result<AnswerOutcome> ReceiveAnswer(Engine& engine, AnswerRequest request) {
       }
     }
   }
-  COLI_RETURN_IF_ERROR(stream->outcome());
+  if (!stream->outcome()) {
+    view.Show(reader.Finish(true));
+    return tl::unexpected(stream->outcome().error());
+  }
   AnswerOutcome outcome;
   outcome.reason = reader.stopped() ? FinishReason::kStop : stream->outcome()->reason;
   outcome.stats = stream->outcome()->stats;
   outcome.tokens = static_cast<uint32_t>(reader.ids().size() - tokens_before);
   view.Show(reader.Finish(outcome.reason != FinishReason::kStop));
   return outcome;
+}
+
+double TokensAfterTheFirst(const AnswerOutcome& outcome) {
+  return outcome.tokens > 1 ? outcome.tokens - 1.0 : 0.0;
 }
 
 std::vector<std::string> StatsPieces(const AnswerOutcome& outcome, uint64_t resident_bytes) {

@@ -40,8 +40,11 @@ struct AnswerOutcome {
 };
 
 // Waits for the answer. Errors: whatever the engine refuses or meets; nothing has been shown when
-// the request is refused.
+// the request is refused, and what had come before an error is shown to its end and in the reader.
 Result<AnswerOutcome> ReceiveAnswer(Engine& engine, AnswerRequest request);
+
+// How many tokens decode_s of the statistics was spent on: the first one comes with the prompt.
+double TokensAfterTheFirst(const AnswerOutcome& outcome);
 
 // "12 tokens, 35.2 tok/s, first after 0.21 s, prompt 24 (18 reused), 93 % of experts in RAM, 1.20
 // MiB read, 85 MiB in use, stopped: end of answer" as its pieces.

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <thread>
 
-#include "text/testing_tokenizer.h"
+#include "text/testing/tokenizer.h"
 
 namespace coli {
 namespace {
@@ -37,13 +37,11 @@ class FakeEngine final : public Engine {
   }
   SessionHandle OpenSession() override { return nullptr; }
   const ModelConfig& config() const override { return config_; }
-  const EngineInfo& info() const override { return info_; }
 
  private:
   std::string answer_;
   bool endless_;
   ModelConfig config_{};
-  EngineInfo info_;
   std::jthread worker_;
 };
 

@@ -72,6 +72,11 @@ class Chat {
         if (assembler_.open() && signals_.termination() == 0) {
           Answer(assembler_.Rest());
         }
+        return;
+      case LineSource::Kind::kFailed:
+        left_ = true;
+        status_ = kExitFailed;
+        context_.err.Write(OneLine("coli: standard input: " + line.text) + "\n");
     }
   }
 
@@ -158,7 +163,7 @@ class Chat {
     signals_.TakeInterrupt();
     if (!outcome) {
       Complain(outcome.error());
-      return !reader_->ids().empty();
+      return KeepPart();
     }
     last_reason_ = outcome->reason;
     if (context_.notes() != nullptr && context_.out.usable()) {
@@ -172,6 +177,16 @@ class Chat {
     if (interactive_ && outcome->reason == FinishReason::kLength) {
       Say(":more continues the answer.");
     }
+    return true;
+  }
+
+  // After an error: what came of the answer stays, and :more may try to continue it.
+  bool KeepPart() {
+    if (reader_->ids().empty()) {
+      return false;
+    }
+    last_reason_ = FinishReason::kCancelled;
+    conversation_.Answered(*reader_);
     return true;
   }
 
@@ -189,7 +204,7 @@ class Chat {
     status_ = interactive_ ? kExitOk : kExitFailed;
     const char* advice =
         error.code == ErrorCode::kContextLength ? "; :reset starts a new conversation" : "";
-    Say(fmt::format("coli: {}{}", error.message, advice));
+    context_.err.Write(OneLine(fmt::format("coli: {}{}", error.message, advice)) + "\n");
   }
 
   CommandContext& context_;

@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "cli/line_source.h"
 #include "cli/settings.h"
 #include "cli/stream_view.h"
 #include "sys/file.h"
@@ -14,8 +16,6 @@
 
 namespace coli {
 namespace {
-
-constexpr uint64_t kMaxPromptBytes = uint64_t{64} << 20;
 
 // What is to be answered: a prompt, or the JSON of a conversation.
 struct RunInput {
@@ -32,21 +32,27 @@ Result<std::string> ReadStandardInput() {
     if (count == 0) {
       return text;
     }
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      // Somebody else made the shared description non-blocking.
+      pollfd ready{STDIN_FILENO, POLLIN, 0};
+      ::poll(&ready, 1, -1);
+      continue;
+    }
     if (count < 0 && errno != EINTR) {
       return Fail(ErrorCode::kIo, "standard input: {}", std::generic_category().message(errno));
     }
     if (count > 0) {
       text.append(bytes.data(), static_cast<size_t>(count));
     }
-    if (text.size() > kMaxPromptBytes) {
+    if (text.size() > kMaxInputBytes) {
       return Fail(ErrorCode::kInvalidArgument, "standard input: more than {} MiB",
-                  kMaxPromptBytes >> 20);
+                  kMaxInputBytes >> 20);
     }
   }
 }
 
 Result<std::string> ReadInput(const std::string& file) {
-  return file == "-" ? ReadStandardInput() : ReadTextFile(file, kMaxPromptBytes);
+  return file == "-" ? ReadStandardInput() : ReadTextFile(file, kMaxInputBytes);
 }
 
 // Exactly one of argument, --prompt-file and --messages; none of them means standard input.
@@ -99,12 +105,13 @@ Result<std::vector<TokenId>> MakePrompt(const RunInput& input, bool raw, const M
     return prompt ? prompt : Wrap(prompt.error(), input.source);
   }
   COLI_ASSIGN_OR_RETURN(std::vector<Message> messages, ParseMessagesText(input.text, input.source));
-  return conversation.AskAll(std::move(messages));
+  auto prompt = conversation.AskAll(std::move(messages));
+  return prompt ? prompt : Wrap(prompt.error(), input.source);
 }
 
 OrderedJson StatsJson(const AnswerOutcome& outcome, uint64_t seed) {
   const GenerationStats& stats = outcome.stats;
-  const double steps = outcome.tokens > 1 ? outcome.tokens - 1.0 : 0.0;
+  const double steps = TokensAfterTheFirst(outcome);
   return {{"prompt_tokens", stats.prompt_tokens},
           {"reused_tokens", stats.reused_tokens},
           {"completion_tokens", outcome.tokens},

@@ -224,7 +224,7 @@ std::string MainHelp() {
 Result<std::variant<CommandLine, PrintAndLeave>> ParseCommandLine(
     std::span<const std::string> words) {
   if (words.empty()) {
-    return Fail(ErrorCode::kInvalidArgument, "a verb is missing\n\n{}", MainHelp());
+    return Fail(ErrorCode::kInvalidArgument, "a verb is missing");
   }
   const std::string& first = words.front();
   if (first == "--version" || first == "version") {

@@ -9,7 +9,6 @@
 namespace coli {
 namespace {
 
-constexpr uint64_t kMaxTokenizerBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxTemplateBytes = uint64_t{1} << 20;
 constexpr uint64_t kMaxTokenizerConfigBytes = uint64_t{16} << 20;
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "text/testing_tokenizer.h"
+#include "text/testing/tokenizer.h"
 
 namespace coli {
 namespace {

@@ -30,7 +30,10 @@ extern "C" void HandleSignal(int number) {
 
 }  // namespace
 
-void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
+void IgnoreSignalsOfWrites() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
 
 SignalWatch::SignalWatch(Second second) {
   if (::pipe2(pipe_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {

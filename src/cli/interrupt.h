@@ -7,8 +7,9 @@
 
 namespace coli {
 
-// Closed pipes show up as EPIPE of a write, not as a signal. Called once at start.
-void IgnoreBrokenPipes();
+// A closed pipe and a limit on the size of files show up as EPIPE and EFBIG of a write, not as a
+// signal. Called once at start.
+void IgnoreSignalsOfWrites();
 
 // Catches SIGINT, SIGTERM and SIGHUP while it lives; SIGCONT and SIGWINCH wake the poller, too. One
 // at a time.

@@ -1,6 +1,7 @@
 // Lines of input: typed at a terminal with editing and history, or read as they come.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,12 +12,16 @@
 
 namespace coli {
 
+// The most bytes of a prompt, or of a line of a conversation.
+inline constexpr size_t kMaxInputBytes = size_t{64} << 20;
+
 class LineSource {
  public:
   enum class Kind {
     kLine,
     kInterrupt,  // Ctrl-C
     kEnd,        // no more input, or SIGTERM or SIGHUP came
+    kFailed,     // nothing more can be read; the text says why
   };
   struct Line {
     Kind kind;
@@ -31,8 +36,10 @@ class LineSource {
   virtual void Remember(std::string_view /*message*/) {}
 };
 
-// Reads a descriptor line by line; shows nothing.
-std::unique_ptr<LineSource> MakePlainLines(int descriptor, SignalWatch& signals);
+// Reads standard input line by line; shows nothing. A line of more than `max_line_bytes` is kFailed.
+// The descriptor is a parameter for tests.
+std::unique_ptr<LineSource> MakePlainLines(int descriptor, SignalWatch& signals,
+                                           size_t max_line_bytes = kMaxInputBytes);
 
 struct EditorOptions {
   bool prompt_on_stderr = false;  // standard output is not the terminal
@@ -41,7 +48,7 @@ struct EditorOptions {
 };
 
 // The terminal with libedit: arrow keys, history, pasted lines as one message. Null when it cannot
-// be used.
+// be used, or the terminal claims a size that none has: libedit would allocate all of it.
 std::unique_ptr<LineSource> MakeLineEditor(const EditorOptions& options, SignalWatch& signals);
 
 }  // namespace coli

@@ -42,7 +42,7 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .default_text = "absorbed",
      .help = "Order of the attention products. The two agree to rounding."},
     {.name = "latent-norm-eps", .type = OptionType::kReal, .verbs = kAll,
-     .group = "Model and machine", .value_name = "X", .min = 0, .max = 1,
+     .group = "Model and machine", .value_name = "X", .min = 1e-12, .max = 1,
      .help = "Epsilon of the two latent norms. Not set: what the model's config says."},
 
     {.name = "temp", .type = OptionType::kReal, .verbs = kAnswer,

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,19 +61,31 @@ int CheckWritten(const Output& out, Output& err, int status) {
 }
 
 int PrintError(const Error& error, int status, Output& err) {
-  err.Write("coli: " + Harmless(error.message) + (error.message.ends_with('\n') ? "" : "\n"));
+  err.Write("coli: " + OneLine(error.message) + "\n");
   return status;
 }
 
-int ExitStatus(const Error& error) {
-  return error.code == ErrorCode::kCancelled ? kExitInterrupted : kExitFailed;
+// Descriptors that our parent closed: otherwise the next file that is opened would get such a number
+// and be read as the conversation or overwritten with the answer. The wrong direction is meant:
+// using them stays an error (EBADF).
+void OccupyStandardDescriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) < 0) {
+      // The lowest free number is this one.
+      ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+  }
 }
 
 int Execute(const std::vector<std::string>& words, const Environment& environment) {
   Output err(STDERR_FILENO, InspectTerminal(STDERR_FILENO, environment, ColorChoice::kAuto));
   auto parsed = ParseCommandLine(words);
   if (!parsed) {
-    return PrintError(parsed.error(), kExitUsage, err);
+    const int status = PrintError(parsed.error(), kExitUsage, err);
+    if (words.empty()) {
+      err.Write("\n" + MainHelp());
+    }
+    return status;
   }
   if (const auto* print = std::get_if<PrintAndLeave>(&*parsed)) {
     Output out(STDOUT_FILENO, {});
@@ -89,15 +102,15 @@ int Execute(const std::vector<std::string>& words, const Environment& environmen
                          Output(STDOUT_FILENO, InspectTerminal(STDOUT_FILENO, environment, color)),
                          Output(STDERR_FILENO, InspectTerminal(STDERR_FILENO, environment, color))};
   const auto status = Dispatch(context);
-  return CheckWritten(
-      context.out, context.err,
-      status ? *status : PrintError(status.error(), ExitStatus(status.error()), context.err));
+  return CheckWritten(context.out, context.err,
+                      status ? *status : PrintError(status.error(), kExitFailed, context.err));
 }
 
 }  // namespace
 
 int RunProgram(int argument_count, char** arguments) {
-  IgnoreBrokenPipes();
+  OccupyStandardDescriptors();
+  IgnoreSignalsOfWrites();
   try {
     return Execute(std::vector<std::string>(arguments + (argument_count > 0 ? 1 : 0),
                                             arguments + argument_count),

@@ -83,6 +83,34 @@ std::string Harmless(std::string_view text) {
   return out;
 }
 
+std::string OneLine(std::string_view text) {
+  constexpr size_t kMaxBytes = 2000;
+  constexpr std::string_view kCut = " ... ";
+  std::string line;
+  for (const char byte : Harmless(text)) {
+    if (byte == '\n') {
+      AppendPicture('\n', line);
+    } else {
+      line += byte;
+    }
+  }
+  if (line.size() <= kMaxBytes) {
+    return line;
+  }
+  const auto splits_character = [&](size_t at) {
+    return (static_cast<unsigned char>(line[at]) & 0xC0) == 0x80;
+  };
+  size_t begin = kMaxBytes / 2;
+  while (begin > 0 && splits_character(begin)) {
+    --begin;
+  }
+  size_t end = line.size() - (kMaxBytes / 2 - kCut.size());
+  while (end < line.size() && splits_character(end)) {
+    ++end;
+  }
+  return line.replace(begin, end - begin, kCut);
+}
+
 std::string JoinWithin(const std::vector<std::string>& pieces, uint32_t columns) {
   constexpr std::string_view kIndent = "  ";
   std::string out;

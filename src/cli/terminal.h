@@ -50,6 +50,10 @@ class Output {
 // are not split between calls.
 std::string Harmless(std::string_view text);
 
+// The same on one line, for errors: newlines become symbols, too, and a very long text loses its
+// middle.
+std::string OneLine(std::string_view text);
+
 // The pieces joined with ", " in lines of at most `columns`, each line but the first indented.
 std::string JoinWithin(const std::vector<std::string>& pieces, uint32_t columns);
 

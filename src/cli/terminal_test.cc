@@ -35,6 +35,26 @@ TEST(Harmless, KeepsTextAndLines) {
   EXPECT_EQ(Harmless("\xC2\xA0"), "\xC2\xA0");
 }
 
+TEST(OneLine, ShowsNewlinesAndControls) {
+  EXPECT_EQ(OneLine("a\nb\x1B\r\n"), "a␊b␛␊");
+  EXPECT_EQ(OneLine(""), "");
+}
+
+TEST(OneLine, CutsTheMiddleBetweenCharacters) {
+  std::string text = "begin ";
+  for (int i = 0; i < 2000; ++i) {
+    text += "ü";
+  }
+
+  const std::string line = OneLine(text + " end");
+
+  EXPECT_LE(line.size(), 2000u);
+  EXPECT_GE(line.size(), 1990u);
+  EXPECT_TRUE(line.starts_with("begin ü"));
+  EXPECT_TRUE(line.ends_with("ü end"));
+  EXPECT_NE(line.find("ü ... ü"), std::string::npos);
+}
+
 TEST(JoinWithin, BreaksBetweenPiecesOnly) {
   const std::vector<std::string> pieces = {"12 tokens", "35.2 tok/s", "first after 0.21 s"};
 

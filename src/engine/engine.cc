@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -18,12 +19,6 @@ class EngineThread final : public Engine {
  public:
   EngineThread(std::unique_ptr<LoadedModel> model, const EngineOptions& options)
       : model_(std::move(model)), prefill_rows_(options.prefill_chunk) {
-    info_.isa = model_->kernels().name;
-    info_.threads = static_cast<uint32_t>(model_->pool().threads());
-    info_.io = model_->experts().io().name();
-    info_.context = model_->plan().context;
-    info_.expert_slots = model_->experts().slots();
-    info_.plan = model_->plan();
     thread_ = std::jthread([this](const std::stop_token& stop) { Loop(stop); });
   }
 
@@ -50,7 +45,6 @@ class EngineThread final : public Engine {
 
   SessionHandle OpenSession() override { return std::make_shared<Session>(); }
   const ModelConfig& config() const override { return model_->config(); }
-  const EngineInfo& info() const override { return info_; }
 
  private:
   Status Check(const GenerationRequest& request) const {
@@ -65,10 +59,10 @@ class EngineThread final : public Engine {
                     config().vocab_size);
       }
     }
-    if (request.prompt.size() >= info_.context) {
+    if (request.prompt.size() >= model_->plan().context) {
       return Fail(ErrorCode::kContextLength,
                   "the prompt has {} tokens and the context is {} positions: no room for an answer",
-                  request.prompt.size(), info_.context);
+                  request.prompt.size(), model_->plan().context);
     }
     return Ok();
   }
@@ -86,7 +80,7 @@ class EngineThread final : public Engine {
         }
         TakeSubmitted(scheduler);
       }
-      stalled_ = !scheduler.Step();
+      stalled_ = !Step(scheduler);
     }
     const std::lock_guard lock(mutex_);
     TakeSubmitted(scheduler);
@@ -102,6 +96,16 @@ class EngineThread final : public Engine {
     }
   }
 
+  // The standard library throws where it has no memory; that must cost the requests, not the process.
+  static bool Step(Scheduler& scheduler) {
+    try {
+      return scheduler.Step();
+    } catch (const std::exception& failure) {
+      scheduler.FailAll({ErrorCode::kNotEnoughMemory, fmt::format("engine: {}", failure.what())});
+      return false;
+    }
+  }
+
   void TakeSubmitted(Scheduler& scheduler) {
     while (!submitted_.empty()) {
       scheduler.Enqueue(std::move(submitted_.front()));
@@ -111,7 +115,6 @@ class EngineThread final : public Engine {
 
   const std::unique_ptr<LoadedModel> model_;
   const uint32_t prefill_rows_;
-  EngineInfo info_;
   std::mutex mutex_;  // guards submitted_ and streams_
   std::condition_variable_any changed_;
   std::deque<std::unique_ptr<Sequence>> submitted_;  // the request queue

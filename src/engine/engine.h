@@ -13,7 +13,6 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "engine/memory_plan.h"
 #include "engine/options.h"
 #include "engine/sampler.h"
 #include "engine/token_stream.h"
@@ -35,16 +34,6 @@ struct GenerationRequest {
       session;  // optional: rows for the common prefix with what it holds are not computed again
 };
 
-// What was built, for `coli info` and logs.
-struct EngineInfo {
-  std::string isa;  // "avx2"
-  uint32_t threads = 0;
-  std::string io;        // "threads"
-  uint32_t context = 0;  // positions per sequence
-  size_t expert_slots = 0;
-  MemoryPlan plan;
-};
-
 class Engine {
  public:
   // Loads the always-used weights and starts the engine thread. `progress`, if given, is called
@@ -62,7 +51,6 @@ class Engine {
   virtual SessionHandle OpenSession() = 0;
 
   virtual const ModelConfig& config() const = 0;
-  virtual const EngineInfo& info() const = 0;
 };
 
 }  // namespace coli

@@ -216,6 +216,26 @@ TEST(Engine, CancelledWhileQueuedNeverRuns) {
   Collect(*running);
 }
 
+// The queued request must not take the cache of the running one with it.
+TEST(Engine, CancellingAQueuedRequestLeavesTheRunningOneOfTheSameSessionAlone) {
+  const auto engine = Make(Several("t0", 1));
+  const Answer expected = Ask(*engine, Request(Tokens(9), 40));
+  const SessionHandle session = engine->OpenSession();
+  GenerationRequest first = Request(Tokens(9), 40);
+  first.session = session;
+  GenerationRequest second = Request(Tokens(12), 5);
+  second.session = session;
+  const auto running = *engine->Submit(first);
+  const auto queued = *engine->Submit(second);
+  const auto stranger = *engine->Submit(Request(Tokens(7, 5), 5));
+
+  queued->Cancel();
+
+  EXPECT_EQ(Collect(*running).tokens, expected.tokens);
+  Collect(*queued);
+  EXPECT_EQ(Collect(*stranger).tokens, Ask(*engine, Request(Tokens(7, 5), 5)).tokens);
+}
+
 TEST(Engine, DestructionEndsEveryStream) {
   std::vector<std::shared_ptr<TokenStream>> streams;
   {

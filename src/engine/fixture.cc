@@ -36,6 +36,10 @@ Result<FixtureCase> ReadCase(const Json& json, const std::string& source, size_t
   c.first_position = static_cast<uint32_t>(first);
   COLI_ASSIGN_OR_RETURN(c.logits, fields.String("logits"));
   COLI_ASSIGN_OR_RETURN(c.mtp_logits, fields.MaybeString("mtp_logits"));
+  if (c.mtp_logits && length < 2) {
+    return tl::unexpected<Error>(
+        fields.Mismatch("ids", "at least two, because there are mtp_logits"));
+  }
   COLI_ASSIGN_OR_RETURN(const auto inconclusive,
                         fields.MaybeInts("inconclusive_positions", {0, length - 1}));
   if (inconclusive && !inconclusive->empty()) {

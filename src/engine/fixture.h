@@ -43,11 +43,12 @@ struct FixtureCase {
 
 class Fixture {
  public:
-  // Reads DIR/reference.json and the header of DIR/reference.safetensors. `vocab_size` bounds the
-  // ids and is checked later, against each matrix. Errors name file, field and value.
+  // Reads DIR/reference.json and the header of DIR/reference.safetensors. Errors name file, field
+  // and value. Ids are not compared with a vocabulary here, nor tensors with their cases.
   static Result<Fixture> Open(const std::filesystem::path& directory);
 
   const std::vector<FixtureCase>& cases() const { return cases_; }
+  std::string path() const { return (directory_ / "reference.json").string(); }
   double tolerance() const { return tolerance_; }
   std::optional<float> latent_norm_eps() const { return latent_norm_eps_; }
 

@@ -38,10 +38,9 @@ Status CheckEngineOptions(const EngineOptions& options) {
 Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& config,
                              const WeightCatalog& catalog) {
   PlanInputs inputs;
-  inputs.dense_bytes = catalog.dense_bytes;
+  inputs.dense_bytes = catalog.matrix_bytes + catalog.vector_bytes;
   inputs.expert_bytes = catalog.expert_bytes;
   inputs.largest_expert_bytes = catalog.largest_expert_bytes;
-  inputs.expert_count = catalog.expert_count;
   inputs.available_bytes = AvailableMemoryBytes();
   inputs.threads = ResolveThreads(options);
   return PlanMemory(config, inputs, options);
@@ -66,8 +65,8 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
   COLI_ASSIGN_OR_RETURN(WeightCatalog catalog,
                         LocateWeights(config_, container_, options.load_mtp));
   COLI_ASSIGN_OR_RETURN(plan_, PlanModel(options, config_, catalog));
-  COLI_ASSIGN_OR_RETURN(
-      weights_, LoadWeights(config_, container_, catalog.dense_bytes, options.load_mtp, progress));
+  COLI_ASSIGN_OR_RETURN(weights_,
+                        LoadWeights(config_, container_, catalog, options.load_mtp, progress));
   pool_ = std::make_unique<ThreadPool>(ResolveThreads(options));
   backend_ = std::make_unique<Backend>(*kernels_, *pool_);
   ExpertStoreOptions store;

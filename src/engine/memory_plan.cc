@@ -15,6 +15,14 @@ constexpr uint32_t kDefaultContext = 4096;
 // What stays untouched for the rest of the machine when the user did not name a budget.
 uint64_t Reserve(uint64_t available) { return std::max(512 * kMiB, available / 10); }
 
+// Bytes that the expert cache can make use of.
+uint64_t ExpertBytesWanted(const PlanInputs& inputs, const EngineOptions& options) {
+  if (!options.cache_experts) {
+    return inputs.expert_bytes;
+  }
+  return std::min(inputs.expert_bytes, *options.cache_experts * inputs.largest_expert_bytes);
+}
+
 std::string Megabytes(uint64_t bytes) {
   return fmt::format("{:.0f} MB", static_cast<double>(bytes) / 1e6);
 }
@@ -75,8 +83,9 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
     ++plan.sequences;
     left -= plan.kv_bytes_per_sequence;
   }
-  plan.expert_cache_bytes = std::max(plan.expert_cache_bytes,
-                                     std::min(plan.expert_cache_bytes + left, inputs.expert_bytes));
+  const uint64_t wanted = ExpertBytesWanted(inputs, options);
+  plan.expert_cache_bytes =
+      std::max(plan.expert_cache_bytes, std::min(plan.expert_cache_bytes + left, wanted));
   return plan;
 }
 

@@ -16,8 +16,7 @@ struct PlanInputs {
   uint64_t dense_bytes = 0;           // always-used weights as they are held
   uint64_t expert_bytes = 0;          // all experts together
   uint64_t largest_expert_bytes = 0;  // one slot
-  uint64_t expert_count = 0;
-  uint64_t available_bytes = 0;  // what the host offers when options.ram_bytes is 0
+  uint64_t available_bytes = 0;       // what the host offers when options.ram_bytes is 0
   size_t threads = 1;
 };
 

@@ -17,7 +17,6 @@ PlanInputs Inputs() {
   inputs.dense_bytes = 100 * kMb;
   inputs.expert_bytes = 1000 * kMb;
   inputs.largest_expert_bytes = 2 * kMb;
-  inputs.expert_count = 500;
   inputs.available_bytes = 8000 * kMb;
   return inputs;
 }
@@ -42,6 +41,13 @@ TEST(MemoryPlan, NeverPlansMoreThanAllExperts) {
 
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->expert_cache_bytes, 1000 * kMb);
+}
+
+TEST(MemoryPlan, NeverPlansMoreThanTheExpertsTheUserAllows) {
+  EngineOptions options = Budget(20000 * kMb);
+  options.cache_experts = 3;
+
+  EXPECT_EQ(PlanMemory(Config(), Inputs(), options)->expert_cache_bytes, 6 * kMb);
 }
 
 TEST(MemoryPlan, LeavesPartOfTheMachineAloneWhenNoBudgetIsNamed) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <span>
@@ -94,31 +95,62 @@ TEST(ForwardProperties, SharedLayersUseTheSelectionOfTheFullLayerBelow) {
   EXPECT_GT(shared_layers, 0);
 }
 
-TEST(ForwardProperties, EqualScoresSelectTheLowestPositions) {
-  const testing::TempDirectory directory;
-  std::filesystem::copy(testing::GoldenPath("t0"), directory.path(),
-                        std::filesystem::copy_options::recursive);
-  {
-    const auto container = Container::Open(directory.path());
-    ASSERT_TRUE(container.has_value());
-    std::fstream file(directory.path() / "model.safetensors",
+// A copy of t0 in which the bytes of some tensors are replaced.
+class Altered {
+ public:
+  Altered(std::string_view suffix, const std::function<std::string(uint64_t bytes)>& content) {
+    std::filesystem::copy(testing::GoldenPath("t0"), directory_.path(),
+                          std::filesystem::copy_options::recursive);
+    const auto container = Container::Open(directory_.path());
+    std::fstream file(directory_.path() / "model.safetensors",
                       std::ios::in | std::ios::out | std::ios::binary);
     for (const auto& [name, tensor] : container->tensors()) {
-      if (name.ends_with("indexer.weights_proj.weight")) {  // head weights 0: every score is 0
+      if (name.ends_with(suffix)) {
         file.seekp(static_cast<std::streamoff>(tensor.offset));
-        file << std::string(tensor.bytes, '\0');
+        file << content(tensor.bytes);
       }
     }
   }
-  EngineOptions options = GoldenOptions("t0");
-  options.model_dir = directory.path();
-  const auto model = LoadGolden(options);
+  EngineOptions Options() const {
+    EngineOptions options = GoldenOptions("t0");
+    options.model_dir = directory_.path();
+    return options;
+  }
+
+ private:
+  testing::TempDirectory directory_;
+};
+
+TEST(ForwardProperties, EqualScoresSelectTheLowestPositions) {
+  // Head weights 0: every score is 0.
+  const Altered zeroed("indexer.weights_proj.weight",
+                       [](uint64_t bytes) { return std::string(bytes, '\0'); });
+  const auto model = LoadGolden(zeroed.Options());
 
   for (const auto& [place, set] : SelectionsOf(*model, Tokens(30))) {
     std::vector<uint32_t> lowest(std::min(model->config().indexer.top_k, place.second + 1));
     std::iota(lowest.begin(), lowest.end(), 0U);
     EXPECT_EQ(set, lowest);
   }
+}
+
+TEST(ForwardProperties, AnIndexerScoreThatIsNotFiniteIsAnErrorAndNotASelection) {
+  // BF16 0x7f7f is 3.4e38: finite weights whose products are not.
+  const Altered huge("indexer.wk.weight",
+                     [](uint64_t bytes) { return std::string(bytes, '\x7f'); });
+  const auto model = LoadGolden(huge.Options());
+  auto cache = KvCache::Create(model->config(), 30, false);
+  Batch batch;
+  batch.caches.push_back(&*cache);
+  for (uint32_t p = 0; p < 30; ++p) {
+    batch.rows.push_back({0, Tokens(30)[p], p, true});
+  }
+
+  const auto step = model->forward().Run(std::move(batch));
+
+  ASSERT_FALSE(step.has_value());
+  EXPECT_EQ(step.error().code, ErrorCode::kNumeric);
+  EXPECT_NE(step.error().message.find("indexer"), std::string::npos) << step.error().message;
 }
 
 TEST(ForwardProperties, SelectingEveryKeyIsDenseAttention) {
@@ -210,6 +242,45 @@ TEST(ForwardProperties, AFailedReadNamesLayerAndExpertAndTheModelStaysUsable) {
   EXPECT_NE(failed.error().message.find("layer"), std::string::npos) << failed.error().message;
   EXPECT_NE(failed.error().message.find("expert"), std::string::npos) << failed.error().message;
   EXPECT_EQ(healed, Logits(*LoadGolden(GoldenOptions("t0")), tokens));
+}
+
+// Prefill rows and decode rows of six sequences in one step, against each sequence alone.
+TEST(ForwardProperties, ASequenceAmongFiveOthersHasTheSameLogits) {
+  for (const char* const name : {"t0", "c-mixed"}) {
+    for (const char* const isa : {"scalar", "auto"}) {
+      EngineOptions options = GoldenOptions(name);
+      options.isa = isa;
+      const auto model = LoadGolden(options);
+      std::vector<std::vector<TokenId>> tokens;
+      std::vector<KvCache> caches;
+      for (uint32_t s = 0; s < 6; ++s) {
+        tokens.push_back(Tokens(12 + s, s + 1));
+        caches.push_back(*KvCache::Create(model->config(), 32, false));
+      }
+      std::vector<std::vector<float>> together(6);
+      // Sequence s gives s + 1 rows to each step: some decode, others are still in their prompt.
+      std::vector<uint32_t> done(6);
+      while (done != std::vector<uint32_t>{12, 13, 14, 15, 16, 17}) {
+        Batch batch;
+        for (uint32_t s = 0; s < 6; ++s) {
+          batch.caches.push_back(&caches[s]);
+          for (uint32_t i = 0; i <= s && done[s] < tokens[s].size(); ++i, ++done[s]) {
+            batch.rows.push_back({s, tokens[s][done[s]], done[s], true});
+          }
+        }
+        const auto step = model->forward().Run(std::move(batch));
+        ASSERT_TRUE(step.has_value()) << step.error().message;
+        for (size_t r = 0; r < step->rows.size(); ++r) {
+          auto& logits = together[step->rows[r].sequence];
+          logits.insert(logits.end(), step->logits.row(r), step->logits.row(r) + step->logits.cols);
+        }
+      }
+
+      for (uint32_t s = 0; s < 6; ++s) {
+        EXPECT_EQ(together[s], Logits(*model, tokens[s])) << name << ", " << isa << ", " << s;
+      }
+    }
+  }
 }
 
 TEST(ForwardProperties, RowsOfACancelledSequenceAreDroppedWithinALayerAndTheOthersDoNotNotice) {

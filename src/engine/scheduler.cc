@@ -53,6 +53,17 @@ void Scheduler::CancelAll() {
   DropCancelled();
 }
 
+void Scheduler::FailAll(const Error& error) {
+  for (const auto& sequence : waiting_) {
+    sequence->Fail(error);
+  }
+  waiting_.clear();
+  for (const auto& sequence : running_) {
+    sequence->Fail(error);
+  }
+  running_.clear();
+}
+
 void Scheduler::DropCancelled() {
   const auto drop = [&](const std::unique_ptr<Sequence>& sequence) {
     if (!sequence->stream().cancelled()) {
@@ -65,24 +76,35 @@ void Scheduler::DropCancelled() {
   std::erase_if(running_, drop);
 }
 
-// First come, first served, except that a busy session's next request waits for it without blocking
-// the others.
+// First come, first served, except that a busy session's next request waits for it without
+// blocking the others.
 void Scheduler::Admit() {
   for (auto it = waiting_.begin();
        it != waiting_.end() && running_.size() < model_.plan().sequences;) {
-    if (!TryStart(**it)) {
+    const Result<bool> started = TryStart(**it);
+    if (started && !*started) {
       ++it;
       continue;
     }
-    running_.push_back(std::move(*it));
+    if (started) {
+      running_.push_back(std::move(*it));
+    } else {
+      (*it)->Fail(started.error());
+    }
     it = waiting_.erase(it);
   }
 }
 
-bool Scheduler::TryStart(Sequence& sequence) {
+Result<bool> Scheduler::TryStart(Sequence& sequence) {
   Session& session = sequence.session();
-  if (session.busy || (!session.cache && !TakeCache(sequence.shared_session()))) {
+  if (session.busy) {
     return false;
+  }
+  if (!session.cache) {
+    COLI_ASSIGN_OR_RETURN(const bool taken, TakeCache(sequence.shared_session()));
+    if (!taken) {
+      return false;
+    }
   }
   session.last_use = ++clock_;
   sequence.Start(model_.experts().stats());
@@ -90,17 +112,14 @@ bool Scheduler::TryStart(Sequence& sequence) {
 }
 
 // Gives `session` a cache; when all are out, the one of the conversation that was idle for longest.
-bool Scheduler::TakeCache(const SessionHandle& session) {
+Result<bool> Scheduler::TakeCache(const SessionHandle& session) {
   std::erase_if(with_cache_, [](const std::weak_ptr<Session>& held) {
     const std::shared_ptr<Session> alive = held.lock();
     return !alive || !alive->cache;
   });
   if (with_cache_.size() < model_.plan().sequences) {
-    Result<KvCache> cache = KvCache::Create(model_.config(), model_.plan().context, false);
-    if (!cache) {
-      return false;
-    }
-    session->cache = *std::move(cache);
+    COLI_ASSIGN_OR_RETURN(session->cache,
+                          KvCache::Create(model_.config(), model_.plan().context, false));
     with_cache_.push_back(session);
     return true;
   }
@@ -135,14 +154,16 @@ void Scheduler::RunSlices(const std::vector<Slice>& slices) {
   }
   batch.cancelled = [&](uint32_t index) { return slices[index].sequence->stream().cancelled(); };
   Result<StepResult> result = model_.forward().Run(std::move(batch));
-  if (!result) {
-    for (const Slice& slice : slices) {
-      slice.sequence->Fail(result.error());
-      Remove(slice.sequence);
-    }
-    return;
+  if (result) {
+    return TakeTokens(*result, slices);
   }
-  TakeTokens(*result, slices);
+  if (slices.size() == 1) {
+    slices[0].sequence->Fail(result.error());
+    return Remove(slices[0].sequence);
+  }
+  for (const Slice& slice : slices) {  // alone, so that only those fail that meet the error again
+    RunSlices({slice});
+  }
 }
 
 void Scheduler::TakeTokens(const StepResult& result, const std::vector<Slice>& slices) {

@@ -37,12 +37,15 @@ class Scheduler {
   bool idle() const { return waiting_.empty() && running_.empty(); }
   // Ends every request: cancelled.
   void CancelAll();
+  // Ends every request with this error.
+  void FailAll(const Error& error);
 
  private:
   void DropCancelled();
   void Admit();
-  bool TryStart(Sequence& sequence);
-  bool TakeCache(const SessionHandle& session);
+  // False: not yet. Errors: the system has no memory for a cache.
+  Result<bool> TryStart(Sequence& sequence);
+  Result<bool> TakeCache(const SessionHandle& session);
   void RunSlices(const std::vector<Slice>& slices);
   void TakeTokens(const StepResult& result, const std::vector<Slice>& slices);
   void Remove(const Sequence* sequence);

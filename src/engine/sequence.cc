@@ -14,7 +14,7 @@ double Seconds(Sequence::Clock::duration duration) {
 Sequence::Sequence(GenerationRequest request, std::shared_ptr<TokenStream> stream)
     : request_(std::move(request)),
       stream_(std::move(stream)),
-      tokens_(request_.prompt),
+      tokens_(std::move(request_.prompt)),
       submitted_(Clock::now()) {
   if (!request_.session) {
     request_.session = std::make_shared<Session>();
@@ -22,7 +22,8 @@ Sequence::Sequence(GenerationRequest request, std::shared_ptr<TokenStream> strea
 }
 
 void Sequence::Start(const ExpertStoreStats& store) {
-  started_ = Clock::now();
+  started_at_ = Clock::now();
+  started_ = true;
   store_at_start_ = store;
   const auto prompt = static_cast<uint32_t>(tokens_.size());
   // The last prompt token is always computed: its row gives the first logits.
@@ -31,7 +32,7 @@ void Sequence::Start(const ExpertStoreStats& store) {
   session().busy = true;
   stats_.prompt_tokens = prompt;
   stats_.reused_tokens = computed_;
-  stats_.queued_s = Seconds(started_ - submitted_);
+  stats_.queued_s = Seconds(started_at_ - submitted_);
   stream_->SetPrefilled(computed_);
 }
 
@@ -49,7 +50,7 @@ bool Sequence::Accept(TokenId token, bool stop, uint32_t context) {
   const Clock::time_point now = Clock::now();
   if (generated_ == 0) {
     first_token_ = now;
-    stats_.prefill_s = Seconds(now - started_);
+    stats_.prefill_s = Seconds(now - started_at_);
     stats_.first_token_s = Seconds(now - submitted_);
   }
   stats_.decode_s = Seconds(now - first_token_);
@@ -77,10 +78,12 @@ bool Sequence::IsRequestStop(TokenId token) const {
 }
 
 void Sequence::Finish(FinishReason reason, const ExpertStoreStats& store) {
-  stats_.expert_hits = store.hits - store_at_start_.hits;
-  stats_.expert_misses = store.misses - store_at_start_.misses;
-  stats_.bytes_read = store.bytes_read - store_at_start_.bytes_read;
-  stats_.io_wait_s = static_cast<double>(store.wait_us - store_at_start_.wait_us) * 1e-6;
+  if (started_) {
+    stats_.expert_hits = store.hits - store_at_start_.hits;
+    stats_.expert_misses = store.misses - store_at_start_.misses;
+    stats_.bytes_read = store.bytes_read - store_at_start_.bytes_read;
+    stats_.io_wait_s = static_cast<double>(store.wait_us - store_at_start_.wait_us) * 1e-6;
+  }
   Release();
   stream_->Finish(GenerationResult{reason, stats_});
 }
@@ -90,6 +93,11 @@ void Sequence::Fail(Error error) {
   stream_->Finish(tl::unexpected<Error>(std::move(error)));
 }
 
-void Sequence::Release() { session().busy = false; }
+// A request that never started has no part in its session: another one may be using it.
+void Sequence::Release() {
+  if (started_) {
+    session().busy = false;
+  }
+}
 
 }  // namespace coli

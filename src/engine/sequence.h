@@ -62,9 +62,10 @@ class Sequence {
   uint32_t generated_ = 0;
   FinishReason reason_ = FinishReason::kStop;
   GenerationStats stats_;
+  bool started_ = false;
   ExpertStoreStats store_at_start_;
   Clock::time_point submitted_;
-  Clock::time_point started_;
+  Clock::time_point started_at_;
   Clock::time_point first_token_;
 };
 

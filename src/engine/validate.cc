@@ -15,6 +15,12 @@
 namespace coli {
 namespace {
 
+// The first value that is not finite, or n.
+uint32_t FirstNonFinite(const float* row, uint32_t n) {
+  return static_cast<uint32_t>(
+      std::find_if(row, row + n, [](float v) { return !std::isfinite(v); }) - row);
+}
+
 uint32_t ArgMax(const float* row, uint32_t n) {
   return static_cast<uint32_t>(std::max_element(row, row + n) - row);
 }
@@ -72,9 +78,8 @@ class Replay {
     const uint32_t vocab = model_.config().vocab_size;
     for (const TokenId id : case_.ids) {
       if (static_cast<uint32_t>(Raw(id)) >= vocab) {
-        return Fail(ErrorCode::kCorrupt,
-                    "reference.json: case {}: token {} is outside the vocabulary of {}", case_.name,
-                    Raw(id), vocab);
+        return Fail(ErrorCode::kCorrupt, "{}: case {}: token {} is outside the vocabulary of {}",
+                    fixture_.path(), case_.name, Raw(id), vocab);
       }
     }
     COLI_ASSIGN_OR_RETURN(ReferenceMatrix logits, fixture_.Read(case_.logits, rows_, vocab));
@@ -82,8 +87,8 @@ class Replay {
     if (case_.mtp_logits) {
       if (model_.weights().mtp.empty()) {
         return Fail(ErrorCode::kCorrupt,
-                    "reference.json: case {}: mtp_logits are given, but the model has no MTP layer",
-                    case_.name);
+                    "{}: case {}: mtp_logits are given, but the model has no MTP layer",
+                    fixture_.path(), case_.name);
       }
       COLI_ASSIGN_OR_RETURN(ReferenceMatrix mtp,
                             fixture_.Read(*case_.mtp_logits, rows_ - 1, vocab));
@@ -144,6 +149,12 @@ class Replay {
       COLI_ASSIGN_OR_RETURN(const StepResult step, RunStep(cache, case_.ids, begin, end, observer));
       for (uint32_t p = begin; p < end; ++p) {
         const float* const row = step.logits.row(p - begin);
+        if (const uint32_t token = FirstNonFinite(row, step.logits.cols);
+            token < step.logits.cols) {
+          return Fail(ErrorCode::kNumeric,
+                      "case {}, position {}: the logit of token {} is not finite", case_.name, p,
+                      token);
+        }
         logits_->Row(p, row);
         XXH3_64bits_update(hash.get(), row, size_t{step.logits.cols} * sizeof(float));
       }

@@ -104,8 +104,9 @@ void LatentAttention::Attend(Step& step, const AttentionScratch& scratch,
   backend_.pool().ParallelFor(items, 1, [&](size_t begin, size_t end, size_t worker) {
     const AttentionScratch::Worker s = scratch.worker(worker);
     for (size_t item = begin; item < end; ++item) {
-      const size_t r = item / dims_.heads;
-      const auto head = static_cast<uint32_t>(item % dims_.heads);
+      // Head by head, so that a head's part of kv_b stays in the cache for all rows.
+      const size_t r = item % step.rows();
+      const auto head = static_cast<uint32_t>(item / step.rows());
       explicit_form ? AttendHeadExplicit(step, r, head, s) : AttendHead(step, r, head, s);
     }
   });

@@ -1,12 +1,13 @@
 // Multi-head latent attention over the selected keys.
 //
-//   ql = norm(Wq_a a)    q[h] = (Wq_b ql)[h] = [qn ; qr]     [c ; kr] = Wkv_a a     c = norm(c) qr,
-//   kr rotated Wkv_b[h] = [UK ; UV]                                     cached per position: c and
-//   kr
+//   ql = norm(Wq_a a)        q[h] = (Wq_b ql)[h] = [qn ; qr]
+//   [c ; kr] = Wkv_a a       c = norm(c)                          qr, kr rotated
+//   Wkv_b[h] = [UK ; UV]     cached per position: c and kr
 //
-// Absorbed form (the default for every row):  e_t = s (UK^T qn . c_t + qr . kr_t),  o = UV (sum of
-// softmax(e)_t c_t) Explicit form (textbook):                   e_t = s (qn . UK c_t + qr . kr_t),
-// o = sum of softmax(e)_t UV c_t
+// Absorbed form (the default for every row):
+//   e_t = s (UK^T qn . c_t + qr . kr_t)      o = UV (sum of softmax(e)_t c_t)
+// Explicit form (textbook):
+//   e_t = s (qn . UK c_t + qr . kr_t)        o = sum of softmax(e)_t UV c_t
 //
 // Source: DeepSeek-V2 report, section 2.1 and its appendix on absorption.
 #pragma once

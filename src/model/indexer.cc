@@ -21,16 +21,17 @@ Indexer::Indexer(const ModelConfig& config, const IndexerWeights& weights, Layer
                  Backend& backend)
     : config_(config), w_(weights), layer_(layer), backend_(backend) {}
 
-void Indexer::Select(Step& step, std::span<float> scores, std::span<uint32_t> order) const {
+Status Indexer::Select(Step& step, std::span<float> scores, std::span<uint32_t> order) const {
   Project(step);
   AppendKeys(step);
   for (size_t r = 0; r < step.rows(); ++r) {
     if (step.row(r).position + 1 <= config_.indexer.top_k) {
       step.selection.SelectAll(r);
     } else {
-      SelectRow(step, r, scores, order);
+      COLI_RETURN_IF_ERROR(SelectRow(step, r, scores, order));
     }
   }
+  return Ok();
 }
 
 void Indexer::Project(Step& step) const {
@@ -58,8 +59,8 @@ void Indexer::AppendKeys(Step& step) const {
   });
 }
 
-void Indexer::SelectRow(Step& step, size_t r, std::span<float> scores,
-                        std::span<uint32_t> order) const {
+Status Indexer::SelectRow(Step& step, size_t r, std::span<float> scores,
+                          std::span<uint32_t> order) const {
   const uint32_t heads = config_.indexer.heads;
   const uint32_t dim = config_.indexer.head_dim;
   const float head_scale = 1.0F / std::sqrt(static_cast<float>(heads));
@@ -74,13 +75,21 @@ void Indexer::SelectRow(Step& step, size_t r, std::span<float> scores,
       float score = 0;
       for (uint32_t h = 0; h < heads; ++h) {
         const float dot = backend_.vector().dot(q + size_t{h} * dim, key, dim) * dim_scale;
-        score = std::fma(weights[h] * head_scale, std::max(0.0F, dot), score);
+        const float positive = dot < 0.0F ? 0.0F : dot;  // not std::max: it would hide a NaN
+        score = std::fma(weights[h] * head_scale, positive, score);
       }
       scores[t] = score;
     }
   });
+  if (!std::ranges::all_of(scores.first(keys), [](float score) { return std::isfinite(score); })) {
+    return Fail(
+        ErrorCode::kNumeric,
+        "layer {}, position {}: a score of the indexer is not finite; are the weights damaged?",
+        Raw(layer_), step.row(r).position);
+  }
   const uint32_t count = config_.indexer.top_k;
   SelectTopK(scores.first(keys), order, count, step.selection.SelectSome(r, count));
+  return Ok();
 }
 
 void SelectTopK(std::span<const float> scores, std::span<uint32_t> order, uint32_t count,

@@ -1,10 +1,12 @@
 // The lightning indexer of DSA: a small scorer that picks the keys a row may attend to.
 //
 //   qI = wq_b ql                      [nI, dI], from the normed query latent
-//   kI = LayerNorm(wk a)              [dI], cached per position; both rotated in their first P
-//   values wI = weights_proj a               [nI], may be negative score(t) = sum over h of wI[h]
-//   nI^-0.5 max(0, dI^-0.5 qI[h] . kI_t)      for t <= p S(p) = the min(K, p + 1) best, higher
-//   score first, then the lower position
+//   kI = LayerNorm(wk a)              [dI], cached per position
+//   wI = weights_proj a               [nI], may be negative
+//   score(t) = sum over h of wI[h] nI^-0.5 max(0, dI^-0.5 qI[h] . kI_t)      for t <= p
+//   S(p) = the min(K, p + 1) best, higher score first, then the lower position
+//
+// qI and kI are rotated in their first P values.
 //
 // Source: DeepSeek-V3.2 report, section 2; order of norm and rotation as in transformers'
 // GlmMoeDsaIndexer.
@@ -29,12 +31,13 @@ class Indexer {
 
   // Reads step.a.normed and step.a.q_latent; appends this step's keys to the caches and writes
   // step.selection. `scores`: scratch for as many floats as a sequence has positions.
-  void Select(Step& step, std::span<float> scores, std::span<uint32_t> order) const;
+  // Errors: kNumeric for a score that is not finite, naming layer and position.
+  Status Select(Step& step, std::span<float> scores, std::span<uint32_t> order) const;
 
  private:
   void Project(Step& step) const;
   void AppendKeys(Step& step) const;
-  void SelectRow(Step& step, size_t r, std::span<float> scores, std::span<uint32_t> order) const;
+  Status SelectRow(Step& step, size_t r, std::span<float> scores, std::span<uint32_t> order) const;
 
   const ModelConfig& config_;
   const IndexerWeights& w_;

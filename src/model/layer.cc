@@ -36,7 +36,7 @@ Status Layer::Run(Step& step, LayerScratch& scratch) const {
   Normalize(step, w_.input_norm);
   attention_.Project(step);
   if (indexer_) {
-    indexer_->Select(step, scratch.key_scores, scratch.key_order);
+    COLI_RETURN_IF_ERROR(indexer_->Select(step, scratch.key_scores, scratch.key_order));
   }
   attention_.Attend(step, scratch.attention, scratch.explicit_attention);
   AddToResidual(step);
@@ -51,8 +51,7 @@ Status Layer::FeedForward(Step& step, LayerScratch& scratch) const {
     backend_.Ffn(*w_.dense, step.Of(step.a.normed), step.a.ffn_inner, step.Of(step.a.mixed));
     return Ok();
   }
-  Status status = experts_->Run(step, scratch.plan, scratch.route);
-  return status ? status : Status(Wrap(status.error(), fmt::format("layer {}", Raw(id_))));
+  return experts_->Run(step, scratch.plan, scratch.route);
 }
 
 void Layer::Normalize(Step& step, const std::vector<float>& weight) const {

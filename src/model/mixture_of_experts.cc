@@ -63,8 +63,12 @@ Status MixtureOfExperts::RouteRows(Step& step, ExpertPlan& plan, RouteScratch& r
   const Activations& a = step.a;
   backend_.MatMul(step.Of(a.normed), w_.router, step.Of(a.router));
   for (size_t r = 0; r < step.rows(); ++r) {
-    COLI_RETURN_IF_ERROR(
-        Route(config_.router, a.router.row(r), w_.correction_bias.data(), route, plan.choices(r)));
+    Status routed =
+        Route(config_.router, a.router.row(r), w_.correction_bias.data(), route, plan.choices(r));
+    if (!routed) {
+      return Wrap(std::move(routed).error(),
+                  fmt::format("layer {}, position {}", Raw(layer_), step.row(r).position));
+    }
   }
   plan.Group(step.rows());
   return Ok();

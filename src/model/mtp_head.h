@@ -2,8 +2,9 @@
 // at i + 1 it predicts the token at i + 2.
 //
 //   y = eh_proj [ norm(embed(token)) ; norm(hidden) ]     embedding first
-//   y = layer(y)                                          own latents, own indexer, own selection;
-//   rope position i out = norm(y),  logits = lm_head out
+//   y = layer(y)                                          rope position i; own latents, own
+//                                                         indexer, own selection
+//   out = norm(y),  logits = lm_head out
 //
 // `hidden` is the main model's state *after* its final norm; to draft deeper, `out` takes its
 // place. Engine thread only. Source: DeepSeek-V3 report, section 2.2; order as in transformers'

@@ -23,7 +23,7 @@ TEST(RopeTable, RotatesTheGoldenVector) {
   const Rotation r = At(RopeTable(10000, 4), 3);
   const std::array v = {1.0F, 2.0F, 3.0F, 4.0F};
 
-  // Interleaved pairs; the values are the specification's (GLM-5.2, section c.5).
+  // Interleaved pairs, as apply_rotary_pos_emb_interleave of transformers turns them.
   EXPECT_NEAR(v[0] * r.cos[0] - v[1] * r.sin[0], -1.272233, 1e-6);
   EXPECT_NEAR(v[0] * r.sin[0] + v[1] * r.cos[0], -1.838865, 1e-6);
   EXPECT_NEAR(v[2] * r.cos[1] - v[3] * r.sin[1], 2.878668, 1e-6);

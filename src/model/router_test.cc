@@ -44,8 +44,7 @@ std::vector<int32_t> Experts(const std::vector<ExpertChoice>& choices) {
   return experts;
 }
 
-// The specification's example (GLM-5.2, section c.8): the winners are not the experts with the
-// largest scores.
+// The winners are not the experts with the largest scores: the biases decide.
 const std::vector<float> kLogits = {.2F, -1, 1.5F, .1F, -.3F, 2, 0, -2};
 const std::vector<float> kBias = {0, .9F, -.5F, 0, .6F, -.4F, .1F, 0};
 constexpr RouterConfig kGolden{.experts = 8,

@@ -9,8 +9,8 @@ namespace coli {
 namespace {
 
 // The checkpoint's tensors in words: calls visitor.Matrix(view, name, rows, cols) and
-// visitor.Vector(floats, name, count) for every always-used tensor. Source: model spec section b;
-// names as in the Hugging Face checkpoint.
+// visitor.Vector(floats, name, count) for every always-used tensor. Names and shapes
+// are those of the parameters of transformers' GlmMoeDsaForCausalLM.
 template <class Visitor>
 class Walk {
  public:
@@ -125,17 +125,13 @@ struct Cataloguer {
   Status Matrix(WeightView&, const std::string& name, uint32_t rows, uint32_t cols) {
     COLI_ASSIGN_OR_RETURN(const StoredMatrix stored, container.FindMatrix(name, rows, cols));
     catalog.dense.push_back({name, stored.format, stored.bytes()});
-    catalog.dense_bytes += AlignUp(Container::PackedBytes(stored), 64);
+    catalog.matrix_bytes += AlignUp(Container::PackedBytes(stored), 64);
     return Ok();
   }
   Status Vector(std::vector<float>&, const std::string& name, uint32_t count) {
-    COLI_RETURN_IF_ERROR(
-        container.ReadVector(name, count));  // a few kilobytes: checked now, kept later
-    const StoredTensor& stored = container.tensors().find(name)->second;
-    const FormatId format = stored.dtype == DType::kBf16  ? FormatId::kBf16
-                            : stored.dtype == DType::kF16 ? FormatId::kF16
-                                                          : FormatId::kF32;
-    catalog.dense.push_back({name, Format{format}, stored.bytes});
+    COLI_ASSIGN_OR_RETURN(const StoredVector stored, container.FindVector(name, count));
+    catalog.dense.push_back({name, Format{stored.format}, stored.extent.bytes});
+    catalog.vector_bytes += count * sizeof(float);
     return Ok();
   }
 };
@@ -221,11 +217,11 @@ Result<WeightCatalog> LocateWeights(const ModelConfig& config, const Container& 
 }
 
 Result<ModelWeights> LoadWeights(const ModelConfig& config, const Container& container,
-                                 uint64_t dense_bytes, bool with_mtp,
+                                 const WeightCatalog& catalog, bool with_mtp,
                                  const std::function<void(uint64_t, uint64_t)>& progress) {
   ModelWeights weights;
-  COLI_ASSIGN_OR_RETURN(weights.bytes, AlignedBuffer::Allocate(dense_bytes));
-  Loader loader{container, weights.bytes.bytes(), dense_bytes, progress};
+  COLI_ASSIGN_OR_RETURN(weights.bytes, AlignedBuffer::Allocate(catalog.matrix_bytes));
+  Loader loader{container, weights.bytes.bytes(), catalog.matrix_bytes, progress};
   COLI_RETURN_IF_ERROR(WalkWeights(config, with_mtp, loader, weights));
   if (config.tied_embeddings) {
     weights.lm_head = weights.embed;

@@ -80,7 +80,8 @@ struct WeightEntry {
 // Everything of a model that the container holds, found and checked, nothing read yet.
 struct WeightCatalog {
   std::vector<WeightEntry> dense;  // in the order of the forward pass
-  uint64_t dense_bytes = 0;        // what LoadWeights will take
+  uint64_t matrix_bytes = 0;       // what LoadWeights will take for matrices
+  uint64_t vector_bytes = 0;       // and for norms and biases, widened to f32
   ExpertDirectory experts;         // by layer, MTP layers included when asked for
   uint64_t expert_bytes = 0;       // of all, as they are held in RAM
   uint64_t largest_expert_bytes = 0;
@@ -92,10 +93,10 @@ struct WeightCatalog {
 Result<WeightCatalog> LocateWeights(const ModelConfig& config, const Container& container,
                                     bool with_mtp);
 
-// Reads all always-used weights; `dense_bytes` is the catalog's, made with the same `with_mtp`.
+// Reads all always-used weights; `catalog` was made with the same `with_mtp`.
 // `progress` is called with bytes done and in all.
 Result<ModelWeights> LoadWeights(const ModelConfig& config, const Container& container,
-                                 uint64_t dense_bytes, bool with_mtp,
+                                 const WeightCatalog& catalog, bool with_mtp,
                                  const std::function<void(uint64_t, uint64_t)>& progress = {});
 
 }  // namespace coli

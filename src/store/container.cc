@@ -268,7 +268,7 @@ Result<StoredMatrix> Container::FindQuantized(std::string_view name, const Store
                       ExtentOf(scales->second)};
 }
 
-Result<std::vector<float>> Container::ReadVector(std::string_view name, uint32_t count) const {
+Result<StoredVector> Container::FindVector(std::string_view name, uint32_t count) const {
   COLI_ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
   const std::optional<FormatId> format = FloatFormat(tensor->dtype);
   if (!format) {
@@ -278,15 +278,20 @@ Result<std::vector<float>> Container::ReadVector(std::string_view name, uint32_t
     return Fail(ErrorCode::kCorrupt, "{}: expected shape [{}], found {}", Place(*tensor, name),
                 count, Describe(*tensor));
   }
-  std::vector<std::byte> bytes(tensor->bytes);
-  COLI_RETURN_IF_ERROR(tensor->file->ReadExact(tensor->offset, bytes));
-  if (const auto index = FirstNonFinite(*format, bytes)) {
+  return StoredVector{*format, ExtentOf(*tensor)};
+}
+
+Result<std::vector<float>> Container::ReadVector(std::string_view name, uint32_t count) const {
+  COLI_ASSIGN_OR_RETURN(const StoredVector stored, FindVector(name, count));
+  std::vector<std::byte> bytes(stored.extent.bytes);
+  COLI_RETURN_IF_ERROR(stored.extent.file->ReadExact(stored.extent.offset, bytes));
+  if (const auto index = FirstNonFinite(stored.format, bytes)) {
     return Fail(ErrorCode::kCorrupt,
-                "{}: expected finite numbers, found one that is not at index {}",
-                Place(*tensor, name), *index);
+                "{}: tensor {}: expected finite numbers, found one that is not at index {}",
+                stored.extent.file->path(), name, *index);
   }
   std::vector<float> values(count);
-  Info(*format).decode_row(bytes.data(), nullptr, count, 0, values.data());
+  Info(stored.format).decode_row(bytes.data(), nullptr, count, 0, values.data());
   return values;
 }
 

@@ -44,6 +44,12 @@ struct StoredMatrix {
   uint64_t bytes() const { return codes.bytes + scales.bytes; }
 };
 
+// Where a vector of floats lies.
+struct StoredVector {
+  FormatId format = FormatId::kF32;
+  Extent extent;
+};
+
 class Container {
  public:
   // Errors: kNotFound (no directory, no weights, a file that the index lists), kCorrupt and others
@@ -57,6 +63,8 @@ class Container {
   // (store/recognition.h). Errors: kNotFound; kUnsupported naming a format or dtype that is not
   // implemented; kCorrupt naming file, tensor, expected and found.
   Result<StoredMatrix> FindMatrix(std::string_view name, uint32_t rows, uint32_t cols) const;
+  // The vector `name` of `count` floats, not read. Errors as FindMatrix.
+  Result<StoredVector> FindVector(std::string_view name, uint32_t count) const;
   // A vector of `count` floats (F32, BF16 or F16 in the file), widened to f32. Refuses what is not
   // finite.
   Result<std::vector<float>> ReadVector(std::string_view name, uint32_t count) const;

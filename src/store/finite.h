@@ -16,9 +16,8 @@ namespace coli {
 // The index of the first float that is not finite, in bytes of a plain float format (kFloat).
 std::optional<uint64_t> FirstNonFinite(FormatId format, std::span<const std::byte> bytes);
 
-// The scales of `view` must be finite and not negative; plain float weights must be finite. Error:
-// kCorrupt,
-// "<place>: expected ..., found ... at row R". `place` names file and tensor.
+// The scales of `view` must be finite and not negative; plain float weights must be finite.
+// Error: kCorrupt, "<place>: expected ..., found ... at row R". `place` names file and tensor.
 Status CheckScales(const WeightView& view, std::string_view place);
 Status CheckFloats(const WeightView& view, std::string_view place);
 

@@ -53,7 +53,7 @@ struct ThreadPool::State {
   bool Claim();
 
   // The loop that runs.
-  const Body* body = nullptr;
+  const BodyRef* body = nullptr;
   size_t count = 0;
   size_t grain = 1;
   size_t chunks = 0;
@@ -124,7 +124,7 @@ ThreadPool::~ThreadPool() {
 
 size_t ThreadPool::threads() const { return state_->workers.size() + 1; }
 
-void ThreadPool::ParallelFor(size_t count, size_t grain, const Body& body) {
+void ThreadPool::Run(size_t count, size_t grain, const BodyRef& body) {
   COLI_CHECK(grain >= 1);
   State& s = *state_;
   COLI_CHECK(!s.busy.exchange(true));  // neither nested nor from two threads

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 
 namespace coli {
@@ -26,10 +25,24 @@ class ThreadPool {
   // determined, so a body's result must not depend on it. `worker` in [0, threads()) names the
   // thread, for scratch space; the calling thread is worker 0. Returns when all ranges are done.
   // The body must neither throw nor call ParallelFor of the same pool.
-  using Body = std::function<void(size_t begin, size_t end, size_t worker)>;
-  void ParallelFor(size_t count, size_t grain, const Body& body);
+  template <class Body>  // void(size_t begin, size_t end, size_t worker)
+  void ParallelFor(size_t count, size_t grain, const Body& body) {
+    Run(count, grain, {&body, [](const void* f, size_t begin, size_t end, size_t worker) {
+                         (*static_cast<const Body*>(f))(begin, end, worker);
+                       }});
+  }
 
  private:
+  // A body by reference: a loop takes no memory.
+  struct BodyRef {
+    const void* object;
+    void (*call)(const void* object, size_t begin, size_t end, size_t worker);
+    void operator()(size_t begin, size_t end, size_t worker) const {
+      call(object, begin, end, worker);
+    }
+  };
+  void Run(size_t count, size_t grain, const BodyRef& body);
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "text/shown.h"
+#include "base/json.h"
 
 namespace coli {
 

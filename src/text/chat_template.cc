@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "text/python_json.h"
+#include "text/tags.h"
 #include "text/tool_words.h"
 #include "text/utf8.h"
 
@@ -16,10 +17,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kStopTokens = {
     "<|user|>", "<|observation|>", "<|endoftext|>", "<|system|>", "<|assistant|>"};
-// What may stand for a control token in the text around the list of tools.
-constexpr std::array<std::string_view, 8> kTags = {"<think>",      "</think>",    "<tool_call>",
-                                                   "</tool_call>", "<arg_key>",   "</arg_key>",
-                                                   "<arg_value>",  "</arg_value>"};
 
 // Reasoning and content of an assistant's turn, which clients may send as one text.
 struct Answer {
@@ -33,8 +30,8 @@ std::string_view TrimNewlines(std::string_view text) {
 }
 
 Answer SplitAnswer(const Message& message) {
-  constexpr std::string_view kOpen = "<think>";
-  constexpr std::string_view kClose = "</think>";
+  constexpr std::string_view kOpen = TextOf(Tag::kThink);
+  constexpr std::string_view kClose = TextOf(Tag::kThinkEnd);
   const std::string_view text = message.content;
   const size_t close = text.find(kClose);
   if (!message.reasoning.empty() || close == std::string_view::npos) {
@@ -47,7 +44,7 @@ Answer SplitAnswer(const Message& message) {
   return {TrimNewlines(reasoning), text.substr(close + kClose.size())};
 }
 
-// Writes a conversation as segments; source: specification of GLM-5.2's chat template.
+// Writes a conversation as segments, as the checkpoint's chat_template.jinja does.
 class Renderer {
  public:
   // think_end: the token "</think>", where `content_ids` are to be used.
@@ -124,10 +121,10 @@ class Renderer {
   void TextWithTags(std::string_view text) {
     size_t done = 0;
     for (size_t at = text.find('<'); at != std::string_view::npos; at = text.find('<', at)) {
-      const auto tag = std::find_if(kTags.begin(), kTags.end(), [&](std::string_view name) {
+      const auto tag = std::find_if(kTagTexts.begin(), kTagTexts.end(), [&](std::string_view name) {
         return text.substr(at).starts_with(name);
       });
-      if (tag == kTags.end()) {
+      if (tag == kTagTexts.end()) {
         ++at;
         continue;
       }

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "text/testing_tokenizer.h"
+#include "text/testing/tokenizer.h"
 #include "text/tool_words.h"
 
 namespace coli {

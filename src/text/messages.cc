@@ -3,8 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.h"
+#include "base/shown.h"
 #include "text/python_json.h"
-#include "text/shown.h"
 
 namespace coli {
 namespace {

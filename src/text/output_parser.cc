@@ -7,27 +7,11 @@
 #include <utility>
 
 #include "text/argument_types.h"
+#include "text/tags.h"
 #include "text/utf8.h"
 
 namespace coli {
 namespace {
-
-enum class Tag {
-  kThink,
-  kThinkEnd,
-  kToolCall,
-  kToolCallEnd,
-  kKey,
-  kKeyEnd,
-  kValue,
-  kValueEnd,
-};
-
-constexpr std::array<std::string_view, 8> kTagTexts = {"<think>",      "</think>",    "<tool_call>",
-                                                       "</tool_call>", "<arg_key>",   "</arg_key>",
-                                                       "<arg_value>",  "</arg_value>"};
-
-std::string_view TextOf(Tag tag) { return kTagTexts[static_cast<size_t>(tag)]; }
 
 // Where the parser is; text before the next tag belongs to this place.
 enum class Place { kReasoning, kContent, kName, kBetween, kKey, kValue };

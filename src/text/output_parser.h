@@ -24,13 +24,12 @@ struct OutputDelta {
 // one. Thread-compatible.
 //
 // - In reasoning, "</think>" starts the content; so does "<tool_call>" when tools were offered
-// (models forget to close).
+//   (models forget to close).
 // - The name of a call, its keys and values are the text between the tags. A value whose schema
-// says string is taken as
-//   it is; others are read as JSON and are strings if they are not JSON. Without a schema JSON is
-//   tried first.
+//   says string is taken as it is; others are read as JSON and are strings if they are not JSON.
+//   Without a schema JSON is tried first.
 // - A call that is malformed or cut off comes back as content, letter by letter, unless only
-// "</tool_call>" is missing.
+//   "</tool_call>" is missing.
 class OutputParser {
  public:
   // starts_in_reasoning: ChatFormat::StartsInReasoning. Tools give the types of arguments; may be

@@ -2,6 +2,7 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <time.h>
 
 #include <array>
 #include <cstdint>
@@ -19,6 +20,12 @@ constexpr size_t kMaxPatternBytes = 64 << 10;
 constexpr uint32_t kMaxMatchSteps = 100'000'000;
 constexpr uint32_t kMaxMatchDepth = 100'000;  // of the interpreter
 constexpr uint32_t kMaxMatchHeapKib = 64 << 10;
+// Processor time for the matches of one text, hundreds of times what a sensible pattern takes. Steps
+// alone are no bound: a hostile pattern costs almost all of them at every position, and PCRE2 does
+// not count the scans of a repeated class such as [^b]*.
+constexpr double kMatchTime_s = 2.0;
+constexpr double kMatchTimePerByte_s = 5e-6;
+constexpr uint32_t kMatchesPerTimeCheck = 16;  // reading the clock takes longer than a match
 
 template <auto Free>
 struct Deleter {
@@ -71,15 +78,31 @@ Result<Code> Compile(const SplitStep& step) {
   return code;
 }
 
-// What one thread needs to run patterns.
+// Of this thread: a busy machine or a stopped process must not make text unreadable.
+double ProcessorTime_s() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// What one thread needs to run patterns on one text.
 struct Matcher {
-  Matcher() {
+  explicit Matcher(size_t text_bytes)
+      : deadline_s(ProcessorTime_s() + kMatchTime_s +
+                   kMatchTimePerByte_s * static_cast<double>(text_bytes)) {
     COLI_CHECK(context != nullptr && match != nullptr);
     pcre2_set_match_limit(context.get(), kMaxMatchSteps);
     pcre2_set_depth_limit(context.get(), kMaxMatchDepth);
     pcre2_set_heap_limit(context.get(), kMaxMatchHeapKib);
   }
 
+  // To be asked once per match.
+  bool OutOfTime() {
+    return ++matches % kMatchesPerTimeCheck == 0 && ProcessorTime_s() > deadline_s;
+  }
+
+  double deadline_s;
+  uint32_t matches = 0;
   MatchContext context{pcre2_match_context_create(nullptr)};
   MatchData match{pcre2_match_data_create(1, nullptr)};
 };
@@ -91,12 +114,12 @@ class PreTokenizer::Pattern {
   Pattern(Code code, const SplitStep& step) : code_(std::move(code)), step_(step) {}
 
   // Appends the pieces of `text` to `words`.
-  Status Split(std::string_view text, const Matcher& matcher,
+  Status Split(std::string_view text, Matcher& matcher,
                std::vector<std::string_view>& words) const {
     size_t done = 0;  // pieces before this offset are out
     size_t at = 0;    // matches are looked for from here
     while (at < text.size()) {
-      const int found = Match(text, at, matcher);
+      const int found = matcher.OutOfTime() ? PCRE2_ERROR_MATCHLIMIT : Match(text, at, matcher);
       if (found == PCRE2_ERROR_NOMATCH) {
         break;
       }
@@ -152,7 +175,7 @@ Status PreTokenizer::Split(std::string_view text, std::vector<std::string_view>&
   if (!text.empty()) {
     words.push_back(text);
   }
-  const Matcher matcher;
+  Matcher matcher(text.size());
   std::vector<std::string_view> pieces;
   for (const auto& pattern : patterns_) {
     pieces.swap(words);

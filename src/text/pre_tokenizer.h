@@ -30,8 +30,8 @@ class PreTokenizer {
   static Result<PreTokenizer> Create(const std::vector<SplitStep>& steps);
 
   // Replaces `words` by the pieces of `text`, which is valid UTF-8 and outlives them. Nothing is
-  // dropped: the pieces joined are the text. Errors: kUnsupported when a pattern exceeds its step
-  // limit on this text.
+  // dropped: the pieces joined are the text. Errors: kUnsupported when a pattern exceeds its limit
+  // of steps or of processor time on this text.
   Status Split(std::string_view text, std::vector<std::string_view>& words) const;
 
  private:

@@ -2,12 +2,20 @@
 
 #include <array>
 
+#include "text/utf8.h"
+
 namespace coli {
 namespace {
 
 // White_Space, to stand in a character class. The library's own \s has U+180E too.
-constexpr std::string_view kWhiteSpace =
-    R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
+std::string WhiteSpaceInClass() {
+  std::string items;
+  for (const auto& [first, last] : kWhiteSpace) {
+    items += fmt::format("\\x{{{:x}}}-\\x{{{:x}}}", first, last);
+  }
+  return items;
+}
+
 // The library's \S plus the one character that its \s has too much.
 constexpr std::string_view kNotWhiteSpaceInClass = R"(\S\x{180e})";
 
@@ -127,9 +135,9 @@ class Translator {
     if (c == 's' || c == 'S') {
       at_ += 2;
       if (in_class_) {
-        out_ += c == 's' ? kWhiteSpace : kNotWhiteSpaceInClass;
+        out_ += c == 's' ? WhiteSpaceInClass() : std::string(kNotWhiteSpaceInClass);
       } else {
-        out_ += fmt::format("[{}{}]", c == 's' ? "" : "^", kWhiteSpace);
+        out_ += fmt::format("[{}{}]", c == 's' ? "" : "^", WhiteSpaceInClass());
       }
       return Ok();
     }

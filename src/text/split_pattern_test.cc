@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "text/pre_tokenizer.h"
-#include "text/testing_tokenizer.h"
+#include "text/testing/tokenizer.h"
 #include "text/utf8.h"
 
 namespace coli {
@@ -132,6 +132,20 @@ TEST(PreTokenizer, APatternThatExplodesIsAnErrorNotAHang) {
 
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("gives up on the text at byte 0"));
+}
+
+// Each match is cheap, but its failed half looks at the rest of the text from every position.
+TEST(PreTokenizer, APatternOfQuadraticTimeIsAnErrorNotAHang) {
+  const auto pre_tokenizer =
+      PreTokenizer::Create({{.pattern = R"([^b]*b|.)", .literal = false, .field = "t.json: p"}});
+  ASSERT_TRUE(pre_tokenizer) << pre_tokenizer.error().message;
+  const std::string text(100'000, 'a');
+  std::vector<std::string_view> words;
+
+  const Status status = pre_tokenizer->Split(text, words);
+
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("gives up on the text at byte "));
 }
 
 }  // namespace

@@ -14,6 +14,9 @@
 
 namespace coli {
 
+// The largest tokenizer.json that is read.
+inline constexpr size_t kMaxTokenizerBytes = size_t{256} << 20;
+
 // What a string that spells an added token ("<|user|>", "<think>") means.
 enum class SpecialTokens {
   kParse,  // that token: for text that this program wrote

@@ -9,7 +9,8 @@
 
 #include "base/json.h"
 #include "text/byte_alphabet.h"
-#include "text/shown.h"
+#include "base/shown.h"
+#include "text/tokenizer.h"
 #include "text/tokenizer_pipeline.h"
 
 namespace coli {
@@ -58,7 +59,7 @@ class Reader {
     COLI_RETURN_IF_ERROR(CheckIds());
     COLI_RETURN_IF_ERROR(FindByteTokens());
     COLI_RETURN_IF_ERROR(ReadMerges(*model));
-    COLI_RETURN_IF_ERROR(CheckControlTokensCannotBeSpelled());
+    COLI_RETURN_IF_ERROR(CheckAddedTokensCannotBeSpelled());
     COLI_ASSIGN_OR_RETURN(file_.nfc,
                           ReadNormalizer(FindMember(root_, "normalizer"), Field("normalizer")));
     COLI_ASSIGN_OR_RETURN(
@@ -130,9 +131,8 @@ class Reader {
       return Ok();
     }
     if (!tokens->is_array() || tokens->size() > kMaxAddedTokens) {
-      return Fail(ErrorCode::kCorrupt,
-                  "{}: expected an array of at most {} tokens, found {} with {}",
-                  Field("added_tokens"), kMaxAddedTokens, Shown(tokens), tokens->size());
+      return Fail(ErrorCode::kCorrupt, "{}: expected an array of at most {} tokens, found {}",
+                  Field("added_tokens"), kMaxAddedTokens, Shown(tokens));
     }
     for (size_t i = 0; i < tokens->size(); ++i) {
       const std::string where = Field(fmt::format("added_tokens[{}]", i));
@@ -228,9 +228,8 @@ class Reader {
   Status ReadMerges(const Json& model) {
     const Json* const merges = FindMember(model, "merges");
     if (merges == nullptr || !merges->is_array() || merges->size() > kMaxMerges) {
-      return Fail(
-          ErrorCode::kCorrupt, "{}: expected an array of at most {} merges, found {} with {}",
-          Field("model.merges"), kMaxMerges, Shown(merges), merges == nullptr ? 0 : merges->size());
+      return Fail(ErrorCode::kCorrupt, "{}: expected an array of at most {} merges, found {}",
+                  Field("model.merges"), kMaxMerges, Shown(merges));
     }
     file_.merges.reserve(merges->size());
     std::vector<uint64_t> pairs;
@@ -290,25 +289,23 @@ class Reader {
                 Shown(Json(spelled)));
   }
 
-  // Text that is encoded without control tokens must not become one by merging.
-  Status CheckControlTokensCannotBeSpelled() const {
-    std::unordered_set<int32_t> special;
+  // Text that is encoded without added tokens must not become one by merging.
+  Status CheckAddedTokensCannotBeSpelled() const {
+    std::unordered_set<int32_t> added;
     for (const AddedToken& token : file_.added) {
-      if (token.special) {
-        special.insert(Raw(token.id));
-      }
+      added.insert(Raw(token.id));
     }
     for (const TokenId token : file_.byte_tokens) {
-      if (special.contains(Raw(token))) {
+      if (added.contains(Raw(token))) {
         return Fail(ErrorCode::kUnsupported,
-                    "{}: expected special tokens that are no single byte, found id {}",
+                    "{}: expected added tokens that are no single byte, found id {}",
                     Field("added_tokens"), Raw(token));
       }
     }
     for (size_t i = 0; i < file_.merges.size(); ++i) {
-      if (special.contains(Raw(file_.merges[i].result))) {
+      if (added.contains(Raw(file_.merges[i].result))) {
         return Fail(ErrorCode::kUnsupported,
-                    "{}[{}]: expected a result that is no special token, found id {}",
+                    "{}[{}]: expected a result that is no added token, found id {}",
                     Field("model.merges"), i, Raw(file_.merges[i].result));
       }
     }
@@ -324,7 +321,8 @@ class Reader {
 }  // namespace
 
 Result<TokenizerFile> ParseTokenizerFile(std::string_view json, std::string_view source) {
-  COLI_ASSIGN_OR_RETURN(const Json root, ParseJson(json, source));
+  COLI_ASSIGN_OR_RETURN(const Json root,
+                        ParseJson(json, source, {.max_bytes = kMaxTokenizerBytes}));
   return Reader(root, source).Run();
 }
 

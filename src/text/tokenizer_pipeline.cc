@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "text/shown.h"
+#include "base/shown.h"
 
 namespace coli {
 namespace {

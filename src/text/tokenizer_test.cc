@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "text/testing_tokenizer.h"
+#include "text/testing/tokenizer.h"
 #include "text/utf8.h"
 
 namespace coli {
@@ -260,12 +260,14 @@ TEST(Tokenizer, TokensHaveASizeLimit) {
               HasSubstr("1 to 65536 bytes, found 70000"));
 }
 
-TEST(Tokenizer, ControlTokensThatMergingCouldSpellAreRefused) {
-  Json json = testing_tokenizer::Make();
-  json["added_tokens"].push_back({{"id", 259}, {"content", "hello"}, {"special", true}});
+TEST(Tokenizer, AddedTokensThatMergingCouldSpellAreRefused) {
+  for (const bool special : {true, false}) {
+    Json json = testing_tokenizer::Make();
+    json["added_tokens"].push_back({{"id", 259}, {"content", "hello"}, {"special", special}});
 
-  EXPECT_THAT(Refusal(json),
-              HasSubstr("model.merges[3]: expected a result that is no special token"));
+    EXPECT_THAT(Refusal(json),
+                HasSubstr("model.merges[3]: expected a result that is no added token"));
+  }
 }
 
 TEST(Tokenizer, ByteLevelMaySplitByItsOwnPattern) {

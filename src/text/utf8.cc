@@ -1,5 +1,7 @@
 #include "text/utf8.h"
 
+#include <algorithm>
+
 namespace coli {
 namespace {
 
@@ -108,9 +110,9 @@ void AppendUtf8(uint32_t code_point, std::string& out) {
 }
 
 bool IsWhiteSpace(uint32_t c) {
-  return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
-         c == 0x3000;
+  return std::ranges::any_of(kWhiteSpace, [&](const CodePointRange& range) {
+    return c >= range.first && c <= range.last;
+  });
 }
 
 std::string_view StripWhiteSpace(std::string_view text) {

@@ -1,6 +1,7 @@
 // UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,20 @@ std::optional<size_t> FindInvalidUtf8(std::string_view text);
 void AppendUtf8(uint32_t code_point, std::string& out);
 
 // Unicode White_Space: what \s means in the pre-tokenizer patterns of checkpoints.
+struct CodePointRange {
+  uint32_t first;
+  uint32_t last;
+};
+inline constexpr std::array<CodePointRange, 10> kWhiteSpace = {{{0x9, 0xD},
+                                                                {0x20, 0x20},
+                                                                {0x85, 0x85},
+                                                                {0xA0, 0xA0},
+                                                                {0x1680, 0x1680},
+                                                                {0x2000, 0x200A},
+                                                                {0x2028, 0x2029},
+                                                                {0x202F, 0x202F},
+                                                                {0x205F, 0x205F},
+                                                                {0x3000, 0x3000}}};
 bool IsWhiteSpace(uint32_t code_point);
 
 // Without the white space at both ends; U+001C to U+001F count as white space here, as in Python's

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "text/chat_template.h"
 #include "text/output_parser.h"
-#include "text/testing_tokenizer.h"
+#include "text/testing/tokenizer.h"
 #include "text/tool_words.h"
 #include "text/utf8.h"
 

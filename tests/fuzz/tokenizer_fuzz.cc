@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "text/testing_tokenizer.h"
+#include "text/testing/tokenizer.h"
 #include "text/utf8.h"
 #include "text/utf8_stream.h"
 

@@ -43,9 +43,9 @@ def text(training: dict, note: str, evaluation: dict | None, size: int) -> str:
             value = training[key]
             lines.append(f"| {label} | {value if isinstance(value, int) else format(value, '.4f')} |")
     if evaluation:
-        lines.append(
-            f"| held-out prompts right (these quantised weights, greedy, top-32 selection) | {evaluation['right']} of {evaluation['total']} |"
-        )
+        asked = "all" if evaluation["every"] == 1 else f"one in {evaluation['every']}"
+        label = f"held-out prompts right ({asked}; these quantised weights, greedy, top-32 selection)"
+        lines.append(f"| {label} | {evaluation['right']} of {evaluation['total']} |")
         lines += ["", "| kind | right | of |", "|---|---|---|"]
         lines += [f"| {kind} | {right} | {total} |" for kind, (right, total) in sorted(evaluation["kinds"].items())]
     return TEXT.format(figures="\n".join(lines), note=f"**{note}**\n\n" if note else "", size=f"{size / 1e6:.1f} MB")

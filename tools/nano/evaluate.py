@@ -101,7 +101,8 @@ def main() -> None:
                         ensure_ascii=False,
                     )
                 )
-    result = {"right": sum(r for r, _ in kinds.values()), "total": sum(t for _, t in kinds.values()), "kinds": kinds}
+    result = {"right": sum(r for r, _ in kinds.values()), "total": sum(t for _, t in kinds.values())}
+    result |= {"kinds": kinds, "every": options.every}
     for kind, (right, total) in sorted(kinds.items()):
         print(f"{kind:18s} {right:3d} / {total}")
     print(f"all {result['right']} / {result['total']} = {result['right'] / result['total']:.1%}")

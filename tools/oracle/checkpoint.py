@@ -1,5 +1,5 @@
 """Write Hugging Face checkpoints: one file, or shards with or without
-`model.safetensors.index.json`; FP8; fused experts.
+`model.safetensors.index.json`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-import fp8
 from models import round_to
 
 _TORCH = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
@@ -30,51 +29,15 @@ def stored(name: str, value: np.ndarray, dtype: str) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(value)).to(_TORCH[dtype])
 
 
-def fuse_experts(weights: dict) -> dict:
-    """Per-expert matrices -> `mlp.experts.gate_up_proj` [E, 2I, H] (gate rows first) and
-    `down_proj` [E, H, I] (spec b.3).
-    """
-    fused = {name: value for name, value in weights.items() if ".mlp.experts." not in name}
-    routers = [name for name in weights if name.endswith("mlp.gate.weight")]
-    for router in routers:
-        prefix = router.removesuffix("gate.weight") + "experts."
-        part = {
-            kind: [weights[f"{prefix}{e}.{kind}_proj.weight"] for e in range(len(weights[router]))]
-            for kind in ("gate", "up", "down")
-        }
-        fused[prefix + "gate_up_proj"] = np.stack(
-            [np.concatenate(pair) for pair in zip(part["gate"], part["up"])]
-        )
-        fused[prefix + "down_proj"] = np.stack(part["down"])
-    return fused
-
-
-def _tensors(weights: dict, dtype: str, layout: str) -> dict:
-    """What the files hold, in name order."""
-    if layout == "fused":
-        weights = fuse_experts(weights)
-    tensors = {}
-    for name in sorted(weights):
-        if layout == "fp8" and fp8.is_fp8(name, weights[name]):
-            tensors[name], scales, _ = fp8.quantize(weights[name])
-            tensors[name + "_scale_inv"] = torch.from_numpy(scales)
-        else:
-            tensors[name] = stored(name, weights[name], dtype)
-    return tensors
-
-
 def save_plain(
     folder: pathlib.Path,
     weights: dict,
     dtype: str,
-    layout: str = "plain",
     shards: int = 1,
     index: bool = False,
 ) -> None:
-    """layout: plain, fused or fp8. Cut into `shards` files of about equal bytes (so that experts
-    straddle files).
-    """
-    tensors = _tensors(weights, dtype, layout)
+    """Cut into `shards` files of about equal bytes (so that experts straddle files)."""
+    tensors = {name: stored(name, weights[name], dtype) for name in sorted(weights)}
     if shards == 1:
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
         return

@@ -1,5 +1,4 @@
-"""Colibri containers: quantisers, and the files out-*, out-mtp-*, out-idx-* (specs/container-
-colibri.md 2.1-2.6).
+"""Colibri containers: quantisers, and the files out-*, out-mtp-*, out-idx-* (what a reader expects: src/store/recognition.h).
 """
 
 from __future__ import annotations

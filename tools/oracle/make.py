@@ -111,7 +111,7 @@ def write_folder(
     if recipe.container:
         save_container(folder, weights, recipe.container, layers)
     else:
-        save_plain(folder, weights, recipe.dtype, recipe.layout, recipe.shards, recipe.index)
+        save_plain(folder, weights, recipe.dtype, recipe.shards, recipe.index)
     source = (
         {"implementation": "colibri tools/oracle/slow_forward", "version": "1", "dtype": "float64"}
         if recipe.own_oracle

@@ -82,7 +82,7 @@ MATRIX_GAIN = (
 
 
 def tensor_shapes(config: dict, mtp: bool) -> dict[str, tuple[int, ...]]:
-    """Shapes of all checkpoint tensors (spec b.1-b.3), with one MTP layer if asked."""
+    """Shapes of all checkpoint tensors, with one MTP layer if asked."""
     c, hidden, vocab = config, config["hidden_size"], config["vocab_size"]
     shapes = {
         "model.embed_tokens.weight": (vocab, hidden),

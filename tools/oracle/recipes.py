@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 
 from container import INT4, INT8, ContainerPlan, grouped
-from fp8 import QUANTIZATION_CONFIG
 from models import SMALL, T0
 
 
@@ -29,7 +28,6 @@ class Recipe:
     config: dict
     cases: tuple[Case, ...] = (Case("greedy"),)
     dtype: str = "BF16"  # how plain checkpoints store the weights
-    layout: str = "plain"  # fused: 3-D expert tensors; fp8: e4m3 with block scales
     shards: int = 1
     index: bool = False  # write model.safetensors.index.json
     container: ContainerPlan | None = None  # a colibri container instead of a plain checkpoint
@@ -161,39 +159,6 @@ RECIPES = [
     ),
     Recipe("t4-k1", "one expert per token", _small(num_experts_per_tok=1)),
     Recipe("t4-kall", "every expert for every token", _small(num_experts_per_tok=8)),
-    Recipe(
-        "t5",
-        "FP8 blocks: 28-row heads of kv_b straddle block rows, partial blocks, BF16 and F32 too",
-        _small(
-            hidden_size=192,
-            num_attention_heads=12,
-            num_key_value_heads=12,
-            q_lora_rank=160,
-            kv_lora_rank=136,
-            num_hidden_layers=2,
-            first_k_dense_replace=1,
-            indexer_types=["full", "shared"],
-            n_routed_experts=4,
-            quantization_config=QUANTIZATION_CONFIG,
-        ),
-        layout="fp8",
-        mtp=True,
-        margin=1e-3,
-    ),
-    Recipe(
-        "t6-square",
-        "fused 3-D experts where 2I == H: axis order cannot be told from the shape",
-        SMALL,
-        layout="fused",
-        mtp=True,
-        weights_of="t11",
-    ),
-    Recipe(
-        "t6-oblong",
-        "fused 3-D experts where 2I differs from H",
-        _small(moe_intermediate_size=20),
-        layout="fused",
-    ),
     Recipe(
         "t7-new",
         "rope_parameters.rope_theta 5000, list of eos ids",

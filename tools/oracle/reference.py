@@ -2,7 +2,7 @@
 together from its modules.
 
 The class has no MTP layer, so `Reference.mtp` feeds the library's decoder layer, norms and linear
-modules in the order that the specification gives (d.1): embedding norm first, hidden norm second,
+modules in the order of the DeepSeek-V3 report (2.2): embedding norm first, hidden norm second,
 `eh_proj`, one decoder layer with its own indexer, `shared_head.norm`, the shared head.
 """
 
@@ -19,7 +19,7 @@ from transformers.models.glm_moe_dsa.configuration_glm_moe_dsa import GlmMoeDsaC
 from schedule import indexer_schedule, rope_theta
 
 # Keys of config.json that the library would read in its own way; it gets the resolved values
-# instead (spec a.2, a.3).
+# instead.
 _RESOLVED = (
     "rope_theta",
     "rope_scaling",
@@ -210,7 +210,7 @@ class Reference:
     def mtp_drafts(
         self, hidden: np.ndarray, ids: list[int], row: int, depth: int
     ) -> tuple[list[int], np.ndarray]:
-        """Draft `depth` tokens from MTP row `row` (spec d.3). Returns the drafts and their logits
+        """Draft `depth` tokens from MTP row `row`. Returns the drafts and their logits
         [depth, vocab].
 
         hidden: [n, H] after model.norm. Every step after the first recycles the step's own hidden

@@ -1,11 +1,10 @@
-"""What a config.json says about layers and rotation, resolved (spec a.2, a.3)."""
+"""What a config.json says about layers and rotation, resolved."""
 
 from __future__ import annotations
 
 
 def indexer_schedule(config: dict) -> list[str]:
-    """'full' or 'shared' for each main layer (spec a.3: explicit list, then pattern, then the
-    formula).
+    """'full' or 'shared' for each main layer (explicit list, then pattern, then the formula).
     """
     layers = config["num_hidden_layers"]
     if config.get("indexer_types"):
@@ -28,7 +27,7 @@ def mlp_schedule(config: dict) -> list[str]:
 
 
 def rope_theta(config: dict) -> float:
-    """New spelling first, then the old top-level key, then 10000 (spec a.2)."""
+    """New spelling first, then the old top-level key, then 10000."""
     return float(
         (config.get("rope_parameters") or {}).get("rope_theta", config.get("rope_theta", 10000.0))
     )

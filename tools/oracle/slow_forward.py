@@ -1,7 +1,6 @@
 """Slow, obvious numpy f64 forward pass of glm_moe_dsa, one token (row) at a time.
 
-Written from the project's specification (specs/glm_moe_dsa.md, sections a, c and d), not from the
-library. It cross-checks every fixture made with transformers, is the only oracle where the
+Written from the DeepSeek-V2, V3 and V3.2 reports, sharing no code with the library. It cross-checks every fixture made with transformers, is the only oracle where the
 library's behaviour is unspecified (ties in top-k), and measures the margins at every top-k border,
 so that a fixture can promise that no row hangs on rounding.
 

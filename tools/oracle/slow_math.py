@@ -8,7 +8,7 @@ import numpy as np
 
 
 def inverse_frequencies(theta: float, dims: int, angles: str) -> np.ndarray:
-    """[dims/2] inverse frequencies, every step rounded to f32 (spec c.5); the power is the
+    """[dims/2] inverse frequencies, every step rounded to f32; the power is the
     correctly rounded one.
     """
     exponent = (np.arange(0, dims, 2, dtype=np.float32) / np.float32(dims)).astype(np.float64)

@@ -30,7 +30,7 @@ from tokenizers import (
 
 from tokenizer_texts import CORPUS, TEXTS
 
-# GLM's pre-tokenizer (spec f.2), as one pattern.
+# GLM's pre-tokenizer, as one pattern.
 PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"

@@ -1,9 +1,8 @@
 // The loops over rows and tokens that every product shares. Part of avx2.cc.
 //
 // A codec describes the products of one format:
-//   Codec(w)                                  shapes and pointers of a matrix
-//   codec.Row<kTokens>(row, x, x_stride, y, y_stride)   one weight row times kTokens prepared
-//   tokens
+//   Codec(w)                                            shapes and pointers of a matrix
+//   codec.Row<kTokens>(row, x, x_stride, y, y_stride)   a weight row times kTokens prepared tokens
 #pragma once
 
 #include "kernels/x86/avx2_common.h"

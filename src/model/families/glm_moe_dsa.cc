@@ -160,9 +160,7 @@ Status CheckFixedKeys(const Fields& config) {
           config.Unsupported(std::string_view(*key), "no such key for glm_moe_dsa"));
     }
   }
-  const auto types =
-      config.MaybeWords("layer_types", {"deepseek_sparse_attention", "indexed_attention"});
-  return types ? Ok() : Fail(ErrorCode::kUnsupported, "{}", types.error().message);
+  return config.OnlyWords("layer_types", {"deepseek_sparse_attention", "indexed_attention"});
 }
 
 // Which tensors are FP8 the tensors themselves say; a container made from an FP8 checkpoint keeps

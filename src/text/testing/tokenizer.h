@@ -1,15 +1,31 @@
-#include "text/testing_tokenizer.h"
+// A small tokenizer.json made by hand, for tests and fuzz targets.
+#pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
+#include "base/result.h"
 #include "text/byte_alphabet.h"
+#include "text/tokenizer.h"
 
 namespace coli::testing_tokenizer {
 
-Json Make() {
+// GLM's pattern.
+inline constexpr std::string_view kPattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+    R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// Ids: byte b has id b, then come the results of the merges, from kWords on the added tokens of
+// GLM.
+inline constexpr int kWords = 272;
+
+inline Json Make() {
   // In the order of their ranks, in the alphabet of the file: \u0120 is a space.
   const std::vector<std::pair<std::string, std::string>> merge_pairs = {
       {"h", "e"},          {"l", "l"},           {"he", "ll"},      {"hell", "o"},
@@ -67,6 +83,6 @@ Json Make() {
       {"model", {{"type", "BPE"}, {"ignore_merges", false}, {"vocab", vocab}, {"merges", merges}}}};
 }
 
-Result<Tokenizer> Parse(const Json& json) { return Tokenizer::Parse(json.dump(), "t.json"); }
+inline Result<Tokenizer> Parse(const Json& json) { return Tokenizer::Parse(json.dump(), "t.json"); }
 
 }  // namespace coli::testing_tokenizer
