@@ -6,6 +6,9 @@ jobs=$(sh scripts/jobs.sh)
 passed=0
 failed=0
 
+# The preset that the last build step built, or nothing when it failed.
+built=""
+
 # Set by a step: what it counted when it is made of tests, or why it was left out.
 step_passed=""
 step_failed=""
@@ -64,15 +67,20 @@ check_format() {
   find $folders \( -name '*.cc' -o -name '*.h' \) -print0 | xargs -0 clang-format-19 --dry-run -Werror
 }
 
-# build PRESET: everything of that preset.
+# build PRESET: everything of that preset, going on after errors so that all of them are seen.
 build() {
-  cmake --preset "$1" && cmake --build "build/$1" --parallel "$jobs"
+  built=""
+  cmake --preset "$1" && cmake --build "build/$1" --parallel "$jobs" -- -k 0 && built=$1
 }
 
 # run_tests PRESET [CTEST-ARGUMENT...]: no tests at all is a failure.
 run_tests() {
   preset=$1
   shift
+  if [ "$built" != "$preset" ]; then
+    skipped="its build failed"
+    return
+  fi
   ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --parallel "$jobs" "$@" >"$logs/ctest.out" 2>&1
   status=$?
   cat "$logs/ctest.out"
@@ -87,7 +95,11 @@ run_tests() {
 # fuzz SECONDS: shared by all targets, each from its committed corpus. New inputs stay in build/.
 fuzz() {
   if ! command -v clang++-19 >/dev/null; then
-    skipped="no clang-19 on this system"
+    skipped="no clang++-19 on this system"
+    return
+  fi
+  if [ "$built" != fuzz ]; then
+    skipped="its build failed"
     return
   fi
   targets=$(find build/fuzz/tests/fuzz -maxdepth 1 -type f -name '*_fuzz' -perm -u+x | sort)

@@ -2,6 +2,7 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -11,7 +12,10 @@
 namespace coli {
 namespace {
 
-constexpr uint64_t kMaxConfigBytes = 1 << 20;
+constexpr uint64_t kMaxConfigBytes = 64 << 10;
+// Every dot of a key is a table inside a table, which toml++ destroys by recursion. Its own limit
+// counts brackets only, and no key of ours has a dot.
+constexpr uint32_t kMaxKeyDots = 8;
 
 std::vector<std::string_view> FileKeys() {
   std::vector<std::string_view> keys;
@@ -63,7 +67,51 @@ Result<OptionValue> ReadValue(const OptionSpec& spec, const toml::node& node,
   return ParseOption(spec, *text, where);
 }
 
+// The text after the string that `text` begins with: of one line, or of several after a triple quote.
+std::string_view SkipString(std::string_view text) {
+  const char quote = text.front();
+  const std::string triple(3, quote);
+  const bool several_lines = text.starts_with(triple);
+  const std::string_view end = several_lines ? std::string_view(triple) : text.substr(0, 1);
+  text.remove_prefix(end.size());
+  while (!text.empty() && !text.starts_with(end) && (several_lines || text.front() != '\n')) {
+    const bool escape = quote == '"' && text.front() == '\\';
+    text.remove_prefix(std::min<size_t>(escape ? 2 : 1, text.size()));
+  }
+  text.remove_prefix(text.starts_with(end) ? end.size() : 0);
+  return text;
+}
+
+// Refuses keys with many dots. Anything else that is wrong is the parser's business.
+Status CheckKeyDots(std::string_view text, std::string_view path) {
+  const std::string_view whole = text;
+  uint32_t dots = 0;
+  while (!text.empty()) {
+    const char next = text.front();
+    if (next == '"' || next == '\'') {
+      text = SkipString(text);
+      continue;
+    }
+    if (next == '#') {
+      text.remove_prefix(std::min(text.find('\n'), text.size()));
+      continue;
+    }
+    if (next == '.' && ++dots > kMaxKeyDots) {
+      const auto line =
+          1 + std::count(whole.begin(), whole.end() - static_cast<ptrdiff_t>(text.size()), '\n');
+      return Fail(ErrorCode::kCorrupt, "{}:{}: expected a key with at most {} dots", path, line,
+                  kMaxKeyDots);
+    }
+    if (std::string_view("\n=,{[").find(next) != std::string_view::npos) {
+      dots = 0;
+    }
+    text.remove_prefix(1);
+  }
+  return Ok();
+}
+
 Result<toml::table> ParseToml(std::string_view text, std::string_view path) {
+  COLI_RETURN_IF_ERROR(CheckKeyDots(text, path));
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {

@@ -2,6 +2,7 @@
 #include <histedit.h>
 #include <langinfo.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,12 +14,15 @@
 #include <system_error>
 
 #include "cli/line_source.h"
+#include "sys/file.h"
 #include "text/utf8.h"
 
 namespace coli {
 namespace {
 
 constexpr int kHistoryLines = 1000;
+constexpr uint64_t kMaxHistoryBytes = uint64_t{16} << 20;
+constexpr unsigned kMaxColumnsOrRows = 2000;
 // A newline inside an edited line, shown as the symbol for it: pasted text stays one message.
 constexpr std::string_view kNewlineSymbol = "␊";
 constexpr wchar_t kNewlineCode = L'\u240A';
@@ -51,6 +55,13 @@ bool UseUtf8Locale() {
   return false;
 }
 
+// libedit allocates what the terminal claims to be, and a terminal may claim 65535 x 65535.
+bool HasSaneSize(int descriptor) {
+  winsize size{};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) != 0 ||
+         (size.ws_col <= kMaxColumnsOrRows && size.ws_row <= kMaxColumnsOrRows);
+}
+
 class LineEditor final : public LineSource {
  public:
   LineEditor(const EditorOptions& options, SignalWatch& signals)
@@ -72,9 +83,7 @@ class LineEditor final : public LineSource {
     el_set(editor_, EL_HIST, history, history_);
     el_set(editor_, EL_GETCFN, &LineEditor::GetCharacter);
     el_source(editor_, nullptr);
-    if (options_.history) {
-      history(history_, &event, H_LOAD, options_.history->c_str());
-    }
+    LoadHistory();
   }
 
   ~LineEditor() override {
@@ -98,7 +107,7 @@ class LineEditor final : public LineSource {
     interrupted_ = false;
     empty_interrupt_ = false;
     signals_.DrainWakeups();  // of signals that came while nobody read
-    el_resize(editor_);
+    Resize();
     Show(kAskForPasteMarks);
     int count = 0;
     const char* text = el_gets(editor_, &count);
@@ -224,10 +233,31 @@ class LineEditor final : public LineSource {
   // terminal's mode.
   void AfterSignal() {
     if (!signals_.interrupted() && signals_.termination() == 0) {
-      el_resize(editor_);
+      Resize();
       el_set(editor_, EL_PREP_TERM, 1);
       Show("\r");  // where the editor believes the cursor to be when it draws everything anew
       el_set(editor_, EL_REFRESH);
+    }
+  }
+
+  void Resize() {
+    if (HasSaneSize(descriptor_)) {
+      el_resize(editor_);
+    }
+  }
+
+  // A history that is no regular file, or huge, is neither read nor replaced.
+  void LoadHistory() {
+    if (!options_.history) {
+      return;
+    }
+    const auto text = ReadTextFile(*options_.history, kMaxHistoryBytes);
+    if (text) {
+      // By name once more: libedit keeps the decoding of its format to itself.
+      HistEvent event{};
+      history(history_, &event, H_LOAD, options_.history->c_str());
+    } else if (text.error().code != ErrorCode::kNotFound) {
+      options_.history.reset();
     }
   }
 
@@ -236,7 +266,8 @@ class LineEditor final : public LineSource {
     const std::filesystem::path folder = options_.history->parent_path();
     std::filesystem::create_directories(folder, error);
     const std::string part = options_.history->string() + ".new";
-    const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ::unlink(part.c_str());  // of a chat that was killed; a link or a FIFO is not written through
+    const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE* file = descriptor < 0 ? nullptr : ::fdopen(descriptor, "w");
     if (file == nullptr) {
       return;  // no history is better than a complaint when leaving
@@ -265,7 +296,7 @@ class LineEditor final : public LineSource {
 }  // namespace
 
 std::unique_ptr<LineSource> MakeLineEditor(const EditorOptions& options, SignalWatch& signals) {
-  if (!UseUtf8Locale()) {
+  if (!UseUtf8Locale() || !HasSaneSize(options.prompt_on_stderr ? STDERR_FILENO : STDOUT_FILENO)) {
     return nullptr;
   }
   auto editor = std::make_unique<LineEditor>(options, signals);

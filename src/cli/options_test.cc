@@ -144,6 +144,33 @@ TEST(ConfigFile, WrongValuesAndBrokenFilesNameTheLine) {
       ErrorOf(ApplyConfigText("a = 1\nb = = 2", "c.toml", values)).starts_with("c.toml:2: "));
 }
 
+TEST(ConfigFile, AKeyOfManyDotsIsRefusedBeforeItIsNested) {
+  std::string dots = "a";
+  for (int i = 0; i < 30'000; ++i) {
+    dots += ".a";
+  }
+  OptionValues values;
+
+  for (const std::string& text :
+       {"\n" + dots + " = 1", "\n[" + dots + "]", "\n[[" + dots + "]]", "\nx = {" + dots + " = 1}",
+        "x = '''\n''', " + dots + " = 1", "x = \"\\\"\"\n\"a\"." + dots + " = 1"}) {
+    EXPECT_EQ(ErrorOf(ApplyConfigText(text, "c.toml", values)),
+              "c.toml:2: expected a key with at most 8 dots")
+        << text.substr(0, 20);
+  }
+}
+
+TEST(ConfigFile, DotsInTextsAndCommentsAreFree) {
+  OptionValues values;
+
+  const Status status = ApplyConfigText(
+      "# .............\nsystem = \"\"\"\n.............\n\"\"\"\nstop = [\"..........\", "
+      "'\"..........']",
+      "c.toml", values);
+
+  EXPECT_TRUE(status) << ErrorOf(status);
+}
+
 TEST(Environment, WrongValuesNameTheVariable) {
   OptionValues values;
 

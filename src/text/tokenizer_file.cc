@@ -8,8 +8,8 @@
 #include <unordered_set>
 
 #include "base/json.h"
-#include "text/byte_alphabet.h"
 #include "base/shown.h"
+#include "text/byte_alphabet.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_pipeline.h"
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """coli chat: behind a terminal as people use it, and with pipes as scripts do."""
 
+import os
 import re
 import stat
+import subprocess
 
 import program
 
@@ -137,6 +139,33 @@ class TerminalTest(program.ProgramTest):
         self.leave(session)
         self.assertEqual(list(self.home.rglob("*")), [])
 
+    def test_a_history_that_is_no_file_is_left_alone(self):
+        history = self.home / ".local/state/colibri/history"
+        history.parent.mkdir(parents=True)
+        for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+            make(history)
+            kind = stat.S_IFMT(history.lstat().st_mode)
+            session = self.chat(*SHORT)
+            self.ask(session, "hello")
+            self.leave(session)
+            self.assertEqual(stat.S_IFMT(history.lstat().st_mode), kind)
+            history.unlink()
+
+    def test_the_new_history_is_not_written_through_a_fifo(self):
+        history = self.home / ".local/state/colibri/history"
+        history.parent.mkdir(parents=True)
+        os.mkfifo(history.with_name("history.new"))
+        session = self.chat(*SHORT)
+        self.ask(session, "hello")
+        self.leave(session)
+        self.assertIn("hello", history.read_text())
+
+    def test_a_terminal_of_absurd_size_gets_plain_lines(self):
+        session = self.chat(*SHORT, columns=60000)
+        self.ask(session, "hello")
+        self.leave(session)
+        self.assertNotIn("\x1b[?2004h", session.raw)
+
     def test_lines_can_be_edited(self):
         session = self.chat(*SHORT)
         plain, _, _ = self.ask(session, "hello")
@@ -209,6 +238,17 @@ class PipeTest(program.ProgramTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("coli: the prompt has", done.stderr)
         self.assertIn("stopped:", done.stderr)
+
+    def test_standard_input_that_cannot_be_read_is_an_error(self):
+        for redirection, reason in (("< /", "directory"), ("<&-", "descriptor")):
+            done = subprocess.run(
+                ["sh", "-c", f'"$0" chat {redirection}', str(program.COLI)],
+                capture_output=True, text=True, env=self.environment, timeout=120, check=False,
+            )
+            self.assert_error(done, "standard input", reason)
+
+    def test_a_line_without_end_is_an_error(self):
+        self.assert_error(self.coli("chat", stdin=b"x" * (65 << 20)), "standard input", "67108864 bytes")
 
     def test_quiet_means_answers_and_errors_only(self):
         self.assertEqual(self.coli("chat", "-q", *SHORT, stdin="hello\n").stderr, "")

@@ -2,6 +2,11 @@
 """Wrong usage, missing files, damaged models: one clear line, the right exit status, nothing on standard output."""
 
 import json
+import os
+import resource
+import subprocess
+import threading
+import time
 
 import program
 
@@ -57,7 +62,32 @@ class InputTest(program.ProgramTest):
             ('[{"role": "robot", "content": "x"}]', 'found "robot"'),
             ('[{"role": "user", "content": 3}]', "content"),
         ):
-            self.assert_error(self.coli("run", "--messages", "-", stdin=text), expected)
+            self.assert_error(self.coli("run", "--messages", "-", stdin=text), expected, "standard input")
+
+    def test_an_error_is_one_line_whatever_the_name(self):
+        self.assert_error(self.coli("run", "--prompt-file", self.home / "a\nb"), "a␊b")
+        done = self.coli("run", "--prompt-file", "x" * 100_000)
+        self.assert_error(done, " ... ")
+        self.assertLess(len(done.stderr), 2100)
+
+    def test_a_standard_input_that_does_not_block_is_waited_for(self):
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+
+        def write_late():
+            time.sleep(0.5)
+            os.write(writer, b"hello")
+            os.close(writer)
+
+        late = threading.Thread(target=write_late)
+        late.start()
+        done = subprocess.run(
+            [str(program.COLI), "run", "--max-tokens", "1"],
+            stdin=reader, capture_output=True, env=self.environment, timeout=120, check=False,
+        )
+        late.join()
+        os.close(reader)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_prompt_that_is_not_text(self):
         self.assert_error(self.coli("run", stdin=b"\xff\xfe"), "UTF-8")
@@ -71,14 +101,31 @@ class InputTest(program.ProgramTest):
         self.assert_error(self.coli("run", "--raw", "", stdin=""), "empty")
 
 
+class OutputTest(program.ProgramTest):
+    def options_to(self, output, **how):
+        """Prints a long text to a file or, for None, to a closed descriptor."""
+        redirection = ">&-" if output is None else '> "$1"'
+        return subprocess.run(
+            ["sh", "-c", f'exec "$0" options --markdown {redirection}', str(program.COLI), str(output)],
+            capture_output=True, text=True, env=self.environment, timeout=120, check=False, **how,
+        )
+
+    def test_a_limit_on_file_sizes_is_an_error_not_a_signal(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        self.assert_error(self.options_to(self.home / "out", preexec_fn=limit), "standard output", "large")
+
+    def test_a_closed_standard_output_is_an_error(self):
+        self.assert_error(self.options_to(None), "standard output", "descriptor")
+
+
 class ModelTest(program.ProgramTest):
     def test_directories_that_are_no_models(self):
-        self.assert_error(self.coli("run", "-m", "/nonexistent", "hi"), "/nonexistent", "no such directory")
+        self.assert_error(self.coli("run", "-m", "/proc/none", "hi"), "/proc/none", "no such directory")
         self.assert_error(self.coli("run", "-m", self.home, "hi"), "config.json")
         self.assert_error(self.coli("run", "-m", program.COLI, "hi"), "not a directory")
-        self.assert_error(self.coli("run", "hi", environment={"COLI_MODEL": "/nonexistent"}), "/nonexistent")
-        self.assert_error(self.coli("info", "/nonexistent"), "/nonexistent")
-        self.assert_error(self.coli("validate", "/nonexistent"), "/nonexistent")
+        self.assert_error(self.coli("run", "hi", environment={"COLI_MODEL": "/proc/none"}), "/proc/none")
+        self.assert_error(self.coli("info", "/proc/none"), "/proc/none")
+        self.assert_error(self.coli("validate", "/proc/none"), "/proc/none")
 
     def test_a_model_without_a_tokenizer(self):
         model = self.copy_model("tests/golden/t0")

@@ -146,6 +146,11 @@ class Terminal:
                 raise AssertionError(f"no {pattern!r} in {self.text[self.seen:]!r}")
 
     def send(self, text):
+        """Types. A line editor throws away what comes before it has switched the terminal to its own mode, so keys
+        other than Ctrl-C wait for that; without a line editor the wait ends by itself."""
+        deadline = time.monotonic() + (0 if text == "\x03" else 1)
+        while time.monotonic() < deadline and termios.tcgetattr(self.descriptor)[3] & termios.ICANON:
+            self.pump(0.01)
         os.write(self.descriptor, text.encode())
 
     def wait(self, timeout=60):
