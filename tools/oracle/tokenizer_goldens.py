@@ -5,7 +5,7 @@ library does with them.
 
 Variants share one vocabulary: `base` (merges as arrays), `merges-strings` (merges as "a b"),
 `ignore-merges` and `nfc`. Each folder holds tokenizer.json and cases.json; README.md describes the
-fields.
+fields. `built-in` has the cases of the built-in model's own tokenizer.json.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from tokenizers import (
 )
 
 from tokenizer_texts import CORPUS, TEXTS
+
+# The vocabulary of the built-in model; it stays where it is.
+BUILT_IN = pathlib.Path(__file__).parents[2] / "models/nano/tokenizer.json"
 
 # GLM's pre-tokenizer, as one pattern.
 PATTERN = (
@@ -173,16 +176,19 @@ def goldens(data: dict) -> dict:
     }
 
 
+def _write_json(path: pathlib.Path, value: dict) -> None:
+    """Escapes for everything beyond ASCII, so that no editor or checkout can change a string."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = json.dumps(value, separators=(",", ":")).replace('},{"', '},\n{"')
+    path.write_text(lines + "\n", encoding="ascii")
+
+
 def write(out: pathlib.Path) -> None:
-    base = train()
-    for name, data in variants(base).items():
-        folder = out / "tokenizer" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        for file, value in (("tokenizer.json", data), ("cases.json", goldens(data))):
-            # Escapes for everything beyond ASCII, so that no editor or checkout can change a
-            # string.
-            lines = json.dumps(value, separators=(",", ":")).replace('},{"', '},\n{"')
-            (folder / file).write_text(lines + "\n", encoding="ascii")
+    for name, data in variants(train()).items():
+        _write_json(out / "tokenizer" / name / "tokenizer.json", data)
+        _write_json(out / "tokenizer" / name / "cases.json", goldens(data))
+    built_in = json.loads(BUILT_IN.read_text(encoding="utf-8"))
+    _write_json(out / "tokenizer" / "built-in" / "cases.json", goldens(built_in))
 
 
 def main() -> int:
