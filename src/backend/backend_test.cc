@@ -6,28 +6,14 @@
 
 #include "kernels/dispatch.h"
 #include "tensor/format.h"
+#include "tensor/testing/geometries.h"
 
 namespace coli {
 namespace {
 
-// Every format with every parameter it can have.
-std::vector<Format> AllGeometries() {
-  std::vector<Format> formats;
-  for (const FormatInfo& info : AllFormats()) {
-    if (!info.grouped) {
-      formats.push_back({info.id});
-      continue;
-    }
-    for (const uint32_t group : kGroupSizes) {
-      formats.push_back({info.id, group});
-    }
-  }
-  return formats;
-}
-
 TEST(Backend, ScratchHoldsAPreparedRowOfEveryFormatOnEveryInstructionSet) {
   for (const KernelTable* kernels : AvailableKernels()) {
-    for (const Format format : AllGeometries()) {
+    for (const Format format : testing::AllGeometries()) {
       for (const uint32_t cols : {1U, 64U, 1000U, 6144U, 16384U, 100001U}) {
         const uint64_t one_row = Backend::ScratchBytes(1, cols) / 3;  // one of three formats
         EXPECT_LE(kernels->For(format).prepared_bytes(format, cols), one_row)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tensor/tensor_view.h"
+#include "tensor/testing/geometries.h"
 
 namespace coli {
 namespace {
@@ -34,20 +35,6 @@ std::vector<float> Decode(Format format, const EncodedRow& row, uint64_t cols) {
   std::vector<float> values(cols);
   Info(format).decode_row(row.codes.data(), row.scales.data(), cols, format.group, values.data());
   return values;
-}
-
-std::vector<Format> AllGeometries() {
-  std::vector<Format> formats;
-  for (const FormatInfo& info : AllFormats()) {
-    if (!info.grouped) {
-      formats.push_back({info.id});
-      continue;
-    }
-    for (const uint32_t group : kGroupSizes) {
-      formats.push_back({info.id, group});
-    }
-  }
-  return formats;
 }
 
 std::vector<float> NormalValues(uint64_t count, uint32_t seed) {
@@ -153,7 +140,7 @@ TEST(Format, LowestCodesDecode) {
 }
 
 TEST(Format, RoundTripStaysWithinHalfAStep) {
-  for (const Format format : AllGeometries()) {
+  for (const Format format : testing::AllGeometries()) {
     for (const uint64_t cols : kColumns) {
       SCOPED_TRACE(std::string(Info(format).name) + "/" + std::to_string(format.group) + " cols " +
                    std::to_string(cols));
@@ -173,7 +160,7 @@ TEST(Format, RoundTripStaysWithinHalfAStep) {
 }
 
 TEST(Format, EncodingDecodedValuesGivesTheSameCodes) {
-  for (const Format format : AllGeometries()) {
+  for (const Format format : testing::AllGeometries()) {
     for (const uint64_t cols : kColumns) {
       const EncodedRow first = Encode(format, NormalValues(cols, 7));
       const EncodedRow second = Encode(format, Decode(format, first, cols));
@@ -188,7 +175,7 @@ TEST(Format, EncodingDecodedValuesGivesTheSameCodes) {
 }
 
 TEST(Format, DecodedValuesAreCodesTimesScales) {
-  for (const Format format : AllGeometries()) {
+  for (const Format format : testing::AllGeometries()) {
     const FormatInfo& info = Info(format);
     if (info.arithmetic != Arithmetic::kInteger) {
       continue;

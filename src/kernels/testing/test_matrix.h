@@ -10,23 +10,9 @@
 #include "kernels/kernel_table.h"
 #include "kernels/testing/guarded_buffer.h"
 #include "tensor/format.h"
+#include "tensor/testing/geometries.h"
 
 namespace coli::testing {
-
-// Every format with every group it allows.
-inline std::vector<Format> AllGeometries() {
-  std::vector<Format> formats;
-  for (const FormatInfo& info : AllFormats()) {
-    if (!info.grouped) {
-      formats.push_back({info.id});
-      continue;
-    }
-    for (const uint32_t group : kGroupSizes) {
-      formats.push_back({info.id, group});
-    }
-  }
-  return formats;
-}
 
 inline std::string NameOf(Format format) {
   std::string name(Info(format).name);
