@@ -1,6 +1,8 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "sys/thread_pool.h"
@@ -34,12 +36,23 @@ size_t CoresOfTopology(hwloc_topology_t topology) {
   return cores;
 }
 
+// Without sysfs (a bare chroot, some containers) hwloc has nothing to read and says so on standard
+// error.
+bool HasTopology() {
+#ifdef __linux__
+  std::error_code error;
+  return std::filesystem::exists("/sys/devices/system/cpu/online", error);
+#else
+  return true;
+#endif
+}
+
 }  // namespace
 
 size_t PhysicalCores() {
   hwloc_topology_t topology{};
   size_t cores = 0;
-  if (hwloc_topology_init(&topology) == 0) {
+  if (HasTopology() && hwloc_topology_init(&topology) == 0) {
     hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
     if (hwloc_topology_load(topology) == 0) {
