@@ -36,7 +36,7 @@ step() {
   failed=$((failed + step_failed))
   echo "$word ($step_passed passed, $step_failed failed, $seconds s)"
   if [ "$word" = FAILED ]; then
-    tail -n 60 "$log" | sed 's/^/    /'
+    tail -n 60 "$log" | cut -c 1-200 | sed 's/^/    /'
     echo "    (all of it: $log)"
   fi
 }
