@@ -52,7 +52,7 @@ def main() -> None:
     torch.set_num_threads(1)
     ours = Model(container.read(options.model), sparse=True)
     tokenizer = AutoTokenizer.from_pretrained(options.model)
-    prompts = json.loads((Path(__file__).parent / "held_out.json").read_text())["prompts"]
+    prompts = [json.loads(line) for line in (Path(__file__).parent / "held_out.jsonl").open()]
     prompts = sorted((prompt_ids(tokenizer, p) for p in prompts), key=len)[:: max(1, len(prompts) // PROMPTS)]
     with tempfile.TemporaryDirectory() as folder:
         export_float(options.model, Path(folder))

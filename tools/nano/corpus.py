@@ -10,27 +10,28 @@ import kinds_talk as talk
 import kinds_task as task
 from chat import Conversation, Turn
 from definitions import common_definitions
+from facts import COLOURS_OF, LEGS, OPPOSITES, SOUNDS
+from kinds_unknown import unknown
 from phrases import Phrasebook
 
-# Words defined in a short run; a run of some hours can take 2,000.
-DEFINED_WORDS = 200
+DEFINED_WORDS, OTHER_WORDS = 2000, 3000  # taught; known to exist but not taught
 
 # How often each kind is drawn for a free turn.
 WEIGHTS = {
-    "greeting": 8,
-    "thanks": 5,
-    "identity": 9,
-    "capital": 22,
-    "sums": 12,
-    "counting": 5,
-    "opposite": 8,
-    "colour": 3,
-    "animal": 3,
+    "greeting": 5,
+    "thanks": 4,
+    "identity": 7,
+    "capital": 20,
+    "sums": 14,
+    "counting": 6,
+    "opposite": 9,
+    "colour": 4,
+    "animal": 4,
     "hummingbird": 5,
-    "haiku": 2,
-    "definition": 8,
-    "unknown": 6,
-    "repeat": 12,
+    "haiku": 3,
+    "definition": 16,
+    "unknown": 14,
+    "repeat": 9,
     "json": 4,
     "not told": 3,
 }
@@ -45,37 +46,33 @@ SYSTEMS = [
 ]
 
 
-# The basics alone come first.
 TRAINING_SEED = 1
-EARLY_CONVERSATIONS = 5000
-EARLY_WEIGHTS = {
-    "greeting": 10,
-    "thanks": 5,
-    "identity": 9,
-    "capital": 36,
-    "sums": 8,
-    "counting": 2,
-    "opposite": 5,
-    "unknown": 4,
-    "repeat": 14,
-    "not told": 2,
-}
+# Copying comes first: long lists of invented words until here, a part of them until there.
+COPYING_UNTIL, SOME_COPYING_UNTIL = 12000, 36000
 
-# A short run ends with easier things to remember: mostly few known names, asked for sooner.
-EASIER_FROM, EASIER_UNTIL = 10800, 16000
+
+KNOWN_WORDS = {*COLOURS_OF, *LEGS, *SOUNDS, *(word for pair in OPPOSITES for word in pair)}
+
+
+def copying_share(index: int) -> float:
+    """The part of the training conversations that only copy, at this place of the stream."""
+    return 0.35 if index < COPYING_UNTIL else 0.1 if index < SOME_COPYING_UNTIL else 0.02
 
 
 class Corpus:
     def __init__(self, seed: int, held: bool = False, defined_words: int = DEFINED_WORDS):
         self.seed = seed
         self.held = held
-        self.weights = WEIGHTS
-        self.glosses = common_definitions(defined_words)
+        glosses = list(common_definitions(defined_words + OTHER_WORDS).items())
+        self.glosses = dict(glosses[:defined_words])
+        self.others = [word for word, _ in glosses[defined_words:] if word not in KNOWN_WORDS]
 
     def single(self, kind: str, book: Phrasebook) -> Turn:
         """One turn of a kind that needs no earlier turn."""
         if kind == "definition":
             return talk.definition(book, self.glosses)
+        if kind == "unknown":
+            return unknown(book, self.others)
         if kind == "not told":
             return task.Memory(book).ask(known=False)
         if kind in ("repeat", "json"):
@@ -85,15 +82,15 @@ class Corpus:
     def conversation(self, index: int) -> Conversation:
         """The conversation with this number."""
         rng = random.Random(f"{self.seed}/{self.held}/{index}")
-        early = not self.held and self.seed == TRAINING_SEED and index < EARLY_CONVERSATIONS
-        easier = not self.held and self.seed == TRAINING_SEED and EASIER_FROM <= index < EASIER_UNTIL
-        self.weights = EARLY_WEIGHTS if early else WEIGHTS
+        training = not self.held and self.seed == TRAINING_SEED
+        copying = training and rng.random() < copying_share(index)
         book = Phrasebook(rng, self.held)
-        book.easier = easier
         shape = rng.random()
-        if shape < 0.04 and not early:
+        if copying:
+            conversation = Conversation([task.repeat_list(book, rng.randint(4, 12)) for _ in range(rng.choice([1, 1, 2]))])
+        elif shape < 0.06:
             conversation = self._with_tools(book)
-        elif shape < (0.6 if easier else 0.47):
+        elif shape < 0.46:
             conversation = Conversation(self._with_memory(book))
         else:
             conversation = Conversation(self._free(book, rng.choice([1, 1, 1, 2, 2, 3, 4])))
@@ -104,7 +101,7 @@ class Corpus:
         return conversation
 
     def _free(self, book: Phrasebook, how_many: int, exclude: set[str] = frozenset()) -> list[Turn]:
-        kinds = {k: w for k, w in self.weights.items() if k not in exclude}
+        kinds = {k: w for k, w in WEIGHTS.items() if k not in exclude}
         drawn = book.rng.choices(list(kinds), list(kinds.values()), k=how_many)
         return [self.single(kind, book) for kind in drawn]
 
@@ -118,7 +115,7 @@ class Corpus:
                 told.append(fact)
         between = rng.choice([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 8, 10, rng.choice([12, 15, 18])])
         turns = self._free(book, rng.choice([0, 0, 0, 1]), {"not told"})
-        fillers = self._free(book, between // 3 if book.easier else between, {"not told"})
+        fillers = self._free(book, between, {"not told"})
         split = rng.randint(0, len(fillers)) if len(told) > 1 else 0
         turns += [fact.tell() for fact in told[:1]] + fillers[:split]
         turns += [fact.tell() for fact in told[1:]] + fillers[split:]

@@ -76,7 +76,7 @@ def main() -> None:
     model = Model(weights, sparse=not options.dense)
     tokenizer = AutoTokenizer.from_pretrained(options.model)
     stops = set(json.loads((options.model / "config.json").read_text())["eos_token_id"])
-    prompts = json.loads((Path(__file__).parent / "held_out.json").read_text())["prompts"][:: options.every]
+    prompts = [json.loads(line) for line in (Path(__file__).parent / "held_out.jsonl").open()][:: options.every]
     always = [
         {"kind": "", "messages": [{"role": "user", "content": text}], "tools": [], "thinking": False, "expect": []}
         for text in ALWAYS_ASKED

@@ -1,8 +1,8 @@
-"""Writes held_out.json: prompts with phrasings and combinations that training never shows.
+"""Writes held_out.jsonl: prompts with phrasings and combinations that training never shows.
 
 usage: held_out.py     (fixed before training; never tune on it)
 
-Each prompt: kind, messages (OpenAI form, the last one to be answered), thinking, tools, and
+Each line: kind, messages (OpenAI form, the last one to be answered), thinking, tools, and
 `expect`, the texts that a right answer contains (ignoring case). Tool calls are compared in their
 raw form, `<tool_call>name<arg_key>...`.
 """
@@ -19,7 +19,50 @@ from phrases import Phrasebook
 SEED = 20
 PER_KIND = 20
 SCANNED_CONVERSATIONS = 40000  # of training, for texts that must not recur
-PATH = Path(__file__).parent / "held_out.json"
+# Written by hand, in forms that no grammar of the training has.
+OUT_OF_DOMAIN = """
+Which side of the road do they drive on in Malta?
+I lost my passport at the airport, what now?
+Could a shark survive in a swimming pool?
+My laptop gets very warm when I watch videos.
+Name three rivers that flow into the Black Sea.
+How come my soup tastes bitter?
+Are tomatoes fruits or vegetables?
+Give me some ideas for a birthday present.
+What did Napoleon eat for breakfast?
+Please check the spelling of this paragraph.
+How many bones are in a human hand?
+Which vitamin do carrots contain?
+Compare cats and dogs as pets.
+If I mix blue paint and yellow paint, which paint do I get?
+Who painted the ceiling of the chapel?
+Where does the Danube begin?
+Suggest a name for my new boat.
+What is the boiling point of alcohol?
+Does sound travel faster in water?
+Convert ten miles to kilometres.
+What comes first, the chicken or the egg?
+How do vaccines protect us?
+Rank the planets by their mass.
+Could you book a table for two at seven?
+What is the plot of Moby Dick?
+Is seven a prime number?
+How long should I boil pasta?
+Which instrument has eighty-eight keys?
+List all the kings of Denmark.
+Sort these cities by size.
+What is your opinion on school uniforms?
+Will robots take our jobs?
+Fix the bug in my function.
+How does a refrigerator work?
+Turn off the light in the living room.
+What rhymes with mountain?
+When does the next bus leave?
+Give me a synonym for happy.
+Who sits next to you in class?
+Who would win, a bear or a tiger?
+"""
+PATH = Path(__file__).parent / "held_out.jsonl"
 
 
 def messages_of(conversation: Conversation, with_result: bool) -> list[dict]:
@@ -84,6 +127,13 @@ def candidates(kind: str, corpus: Corpus, book: Phrasebook):
             yield entry(turn.kind, Conversation([turn]))
 
 
+def out_of_domain() -> list[dict]:
+    return [
+        entry("out of domain", Conversation([Turn(text, "", kind="", expect=["do not know"])]))
+        for text in OUT_OF_DOMAIN.strip().splitlines()
+    ]
+
+
 def trained_texts() -> set[str]:
     """Every user message of the first part of the training stream."""
     corpus = Corpus(TRAINING_SEED)
@@ -117,7 +167,8 @@ def main() -> None:
                 prompts.append(prompt)
             if len(taken) == PER_KIND or tries == 400:
                 break
-    PATH.write_text(json.dumps({"seed": SEED, "prompts": prompts}, indent=1, ensure_ascii=False) + "\n")
+    prompts += out_of_domain()
+    PATH.write_text("".join(json.dumps(prompt, ensure_ascii=False) + "\n" for prompt in prompts))
     print(f"{PATH}: {len(prompts)} prompts")
 
 

@@ -2,7 +2,7 @@
 
 from chat import Turn
 from facts import CAPITALS, COLOURS_OF, HAIKU, HUMMINGBIRD, LEGS, OPPOSITES, SOUNDS
-from phrases import Phrasebook, made_up_word
+from phrases import Phrasebook, is_held_out
 
 ASK = "(||||||||Please tell me: |Hey, |Quick question: |Can you tell me: |Tell me, |So, )"
 
@@ -138,21 +138,26 @@ def capital(book: Phrasebook) -> Turn:
     )
 
 
+def sum_parts(rng) -> tuple[int, str, int, int]:
+    """a, sign, b and the value: sums and differences up to 20, the times table up to 10."""
+    sign = rng.choice("++--*")
+    if sign == "*":
+        a, b = rng.randint(1, 10), rng.randint(1, 10)
+        return a, sign, b, a * b
+    total = rng.randint(0, rng.choice([10, 10, 20]))
+    a = rng.randint(0, total)
+    return (a, "+", total - a, total) if sign == "+" else (total, "-", a, total - a)
+
+
 def sums(book: Phrasebook) -> Turn:
     rng = book.rng
-    sign = rng.choice("++--*")
-    if sign == "+":
-        total = rng.randint(0, rng.choice([10, 10, 20]))
-        a = rng.randint(0, total)
-        b, value, word = total - a, total, "plus"
-    elif sign == "-":
-        a = rng.randint(0, rng.choice([10, 10, 20]))
-        b = rng.randint(0, a)
-        value, word = a - b, "minus"
-    else:
-        a, b = rng.randint(1, 10), rng.randint(1, 10)
-        value, word = a * b, "times"
-    text = rng.choice([f"{a} {sign} {b}", f"{a} {sign} {b}", f"{a} {word} {b}", f"{a}{sign}{b}"])
+    while True:
+        a, sign, b, value = sum_parts(rng)
+        word = {"+": "plus", "-": "minus", "*": "times"}[sign]
+        text = rng.choice([f"{a} {sign} {b}", f"{a} {word} {b}", f"{a}{sign}{b}"])
+        # A written sum belongs to one side, as a phrasing does.
+        if is_held_out(text) == book.held:
+            break
     user = book.pick(
         ask(
             "((What is|What's|How much is|Calculate|Compute|Work out|Solve|Tell me|What do you get for|What does it make:|"
@@ -302,7 +307,7 @@ def haiku(book: Phrasebook) -> Turn:
 
 
 def definition(book: Phrasebook, glosses: dict[str, str]) -> Turn:
-    word = skewed(list(glosses), book, 1.5)
+    word = skewed(list(glosses), book, 2.0)
     user = book.pick(
         ask(
             "((What does|What's meant by|Explain|Define|What do you mean by|Describe|Tell me about) (|the word |the term ){word}|"
@@ -315,48 +320,3 @@ def definition(book: Phrasebook, glosses: dict[str, str]) -> Turn:
     return Turn(
         user, f"{word}: {glosses[word]}.", f"The user asks for the meaning of {word}.", "definition", [glosses[word]]
     )
-
-
-def unknown(book: Phrasebook) -> Turn:
-    rng = book.rng
-    if rng.random() < 0.35:
-        word = made_up_word(rng)
-        user = book.pick(
-            ask(
-                "((What does|Explain|Define) (|the word ){word}|What does (|the word ){word} mean|What is (a |an |){word}|"
-                "What is the meaning of {word})(?|, please?)"
-            ),
-            pinned="What does {word} mean?",
-            word=word,
-        )
-        return Turn(
-            user, f"I do not know the word {word}.", f"I have never seen {word}.", "unknown", ["do not know", word]
-        )
-    if rng.random() < 0.3:
-        user = book.pick(
-            ask("((What is|How much is|Calculate) {a} (plus|minus|times|+|-|*) {b})(?|, please?)"),
-            a=rng.randint(21, 999),
-            b=rng.randint(21, 999),
-        )
-        return Turn(
-            user,
-            "I do not know. I can only do sums with small numbers.",
-            "These numbers are too large for me.",
-            "unknown",
-            ["do not know"],
-        )
-    user = book.pick(
-        ask(
-            "((Who (won|invented|wrote|discovered|painted|built)|When did (someone|they|people) (win|invent|write|discover|build))"
-            " (the election|the telephone|the lottery|the world cup|the bible|electricity|that book|the last match|the bridge|the song)|"
-            "What is the (population|president|currency|area|flag|language|king) of (France|Japan|Peru|Kenya|Canada|Norway|Egypt|India)|"
-            "What (will happen|happens|happened) (tomorrow|next year|last week|today|in 1850|yesterday)|"
-            "How (tall|old|rich|heavy|far) is (the president|the sun|the moon|my teacher|the king|the tower|this city)|"
-            "What time is it|What day is (it|today)|What is the date (today|)|"
-            "(Translate this|Say this) (into|in) (French|German|Latin|Chinese)|"
-            "Write (me |)(a program|an essay|a novel|a letter|code in Python)|"
-            "Who is (the president|your father|my neighbour|the best player|the king of Spain))(?| for me?|, please?)"
-        ),
-        pinned="What time is it?",
-    )
-    return Turn(user, "I do not know that.", "I do not know this.", "unknown", ["do not know"])

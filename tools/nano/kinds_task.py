@@ -17,7 +17,7 @@ class Memory:
 
     def __init__(self, book: Phrasebook, kind: str = ""):
         self.book = book
-        self.kind = kind or ("name" if book.easier and book.rng.random() < 0.6 else book.rng.choice(self.KINDS))
+        self.kind = kind or book.rng.choice(self.KINDS)
         self.thing = book.rng.choice(OBJECTS)
         self.value = {
             "name": lambda: book.name(NAMES),
@@ -128,32 +128,36 @@ class Memory:
         )
 
 
+def repeat_list(book: Phrasebook, how_many: int) -> Turn:
+    text = " ".join(book.word(WORDS) for _ in range(how_many))
+    user = book.pick(
+        "(Repeat|Say|Please say|Please repeat|Write|Echo|Repeat after me|Say after me|Copy)(| these words| this list| the words| the list| this): {text}",
+        pinned="Repeat: {text}",
+        text=text,
+    )
+    return Turn(user, text, "I repeat it.", "repeat", [text])
+
+
 def repeat(book: Phrasebook) -> Turn:
     rng = book.rng
     which = rng.randrange(3)
     if which == 0:
-        text = book.word(WORDS)
+        return repeat_list(book, rng.randint(2, 5))
+    word = book.word(WORDS)
+    if which == 1:
         user = book.pick(
             "(Repeat|Say|Please say|Please repeat|Write|Echo|Can you say|Can you repeat|Just say|Now say)(| the word| this word| after me the word)(:|) {text}(|.)",
             pinned="Repeat the word {text}.",
-            text=text,
+            text=word,
         )
-        answer = text
-    elif which == 1:
-        text = " ".join(book.word(WORDS) for _ in range(rng.randint(2, 5)))
-        user = book.pick(
-            "(Repeat|Say|Please say|Please repeat|Write|Echo|Repeat after me|Say after me|Copy)(| these words| this list| the words| the list| this): {text}",
-            pinned="Repeat: {text}",
-            text=text,
-        )
-        answer = text
+        answer = word
     else:
-        word, times = book.word(WORDS), rng.choice([2, 3])
+        times = rng.choice([2, 3])
         user = book.pick(
-            "(Say|Write|Repeat|Please say|Please write|Can you say)(| the word) {word} {times}(| times)(|.|, please.)",
-            pinned="Say {word} {times}.",
+            "(Say|Write|Repeat|Please say|Please write|Can you say)(| the word) {word} {times} times(|.|, please.)",
+            pinned="Say {word} {times} times.",
             word=word,
-            times={2: "two times", 3: "three times"}[times],
+            times={2: "two", 3: "three"}[times],
         )
         answer = " ".join([word] * times)
     return Turn(user, answer, "I repeat it.", "repeat", [answer])

@@ -11,7 +11,6 @@ whatever the seeds are.
 import random
 import zlib
 
-EASY_NAMES = 24
 HELD_OUT_SHARE = 10  # one phrasing in so many is held out
 
 CONSONANTS = "b d f g k l m n p r s t v z br dr fl gr kl pl sh st tr th".split()
@@ -48,7 +47,6 @@ class Phrasebook:
     def __init__(self, rng: random.Random, held: bool):
         self.rng = rng
         self.held = held
-        self.easier = False  # set while fewer invented words are wanted
 
     def pick(self, grammar: str, pinned: str = "", **slots) -> str:
         """A phrasing of this side with its slots filled.
@@ -76,10 +74,8 @@ class Phrasebook:
 
     def word(self, words: list[str]) -> str:
         """A known word or, as often, an invented one: copying must not depend on the vocabulary."""
-        return self.rng.choice(words) if self.rng.random() < (0.75 if self.easier else 0.5) else made_up_word(self.rng)
+        return self.rng.choice(words) if self.rng.random() < 0.5 else made_up_word(self.rng)
 
     def name(self, names: list[str]) -> str:
-        """A first name or an invented one, with a capital; when `easier`, mostly one of the first."""
-        if self.easier and self.rng.random() < 0.8:
-            return self.rng.choice(names[:EASY_NAMES])
+        """A first name or an invented one, with a capital."""
         return self.rng.choice(names) if self.rng.random() < 0.6 else made_up_word(self.rng).capitalize()

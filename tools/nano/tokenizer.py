@@ -22,7 +22,6 @@ from corpus import Corpus
 
 VOCABULARY = 3072
 TRAINED_ON_CONVERSATIONS = 30000
-DEFINED_WORDS = 2000  # so that a longer run can teach all of them
 SEED = 7
 PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -40,7 +39,7 @@ def train() -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    corpus = Corpus(SEED, defined_words=DEFINED_WORDS)
+    corpus = Corpus(SEED)
     texts = (
         piece.text
         for index in range(TRAINED_ON_CONVERSATIONS)

@@ -1,7 +1,7 @@
 """Trains the built-in model on two single-thread processes, in fixed steps.
 
-usage: train.py [--steps N] [--resume FILE] [--decay-from N --decay N] [--mtp-from N] [--grow-at N]
-                [--name NAME]
+usage: train.py [--steps N] [--resume FILE] [--decay-from N --decay N] [--grow-at N]
+                [--mtp-from N] [--only-mtp] [--name NAME]
 
 Until --grow-at only the first three layers run: half the cost while the basics are learnt.
 
@@ -28,7 +28,7 @@ from optimizer import Optimizer, cost, is_trained
 from settings import LAYERS, MTP_LAYER
 
 WORKERS = 2
-CONVERSATIONS = 12  # per worker and step, about 1,100 tokens
+CONVERSATIONS = 24  # per worker and step, about 2,300 tokens
 SEED, VALIDATION_SEED = TRAINING_SEED, 99
 WARM_UP = 20
 MTP_WEIGHT = 0.3
@@ -67,13 +67,14 @@ def owner_of() -> dict[str, int]:
     return owner
 
 
-def running_names(depth: int, with_mtp: bool) -> list[str]:
-    """The trained weights that take part in a step: the others cost nothing."""
-    layers = [*range(depth), *([MTP_LAYER] if with_mtp else [])]
+def running_names(depth: int, with_mtp: bool, only_mtp: bool) -> list[str]:
+    """The weights that a step trains: the others cost nothing."""
+    layers = [*([] if only_mtp else range(depth)), *([MTP_LAYER] if with_mtp else [])]
     return [
         name
         for name in shapes()
-        if is_trained(name) and (not name.startswith("model.layers.") or int(name.split(".")[2]) in layers)
+        if is_trained(name)
+        and (int(name.split(".")[2]) in layers if name.startswith("model.layers.") else not only_mtp)
     ]
 
 
@@ -90,10 +91,11 @@ class Stream:
         )
 
 
-def losses(model: Model, batch, with_mtp: bool):
-    """Summed next-token loss and MTP loss (0 without)."""
-    hidden = model.hidden(batch)
-    main = F.cross_entropy(model.logits(hidden[batch.rows]), batch.targets, reduction="sum")
+def losses(model: Model, batch, with_mtp: bool, only_mtp: bool):
+    """Summed next-token loss and MTP loss (0 without). only_mtp: the first has no gradient."""
+    with torch.set_grad_enabled(not only_mtp):
+        hidden = model.hidden(batch)
+        main = F.cross_entropy(model.logits(hidden[batch.rows]), batch.targets, reduction="sum")
     if not with_mtp:
         return main, torch.zeros(())
     ahead = model.mtp_hidden(batch, hidden)
@@ -163,11 +165,10 @@ def work(rank: int, shared: Shared, options) -> None:
     torch.set_num_threads(1)
     flat = shared.parameters
     weights = views(flat)
-    leaves = {name: view.detach().requires_grad_(is_trained(name)) for name, view in weights.items()}
     gradients = [views(g) for g in shared.gradients]
-    for name, leaf in leaves.items():
-        if is_trained(name):
-            leaf.grad = gradients[rank][name]
+    leaves = {name: view.detach() for name, view in weights.items()}
+    for name in running_names(LAYERS, True, options.only_mtp):
+        leaves[name].requires_grad_().grad = gradients[rank][name]
     owned = {name: weights[name] for name, owner in owner_of().items() if owner == rank}
     optimizer, start = Optimizer(owned), 0
     if options.resume:
@@ -180,13 +181,13 @@ def work(rank: int, shared: Shared, options) -> None:
     for step in range(start + 1, options.steps + 1):
         with_mtp = step > options.mtp_from
         model.depth = LAYERS if step > options.grow_at else SHALLOW
-        running = running_names(model.depth, with_mtp)
+        running = running_names(model.depth, with_mtp, options.only_mtp)
         for name in running:
             gradients[rank][name].zero_()
         model.loads.zero_()
         batch = stream.batch(((step - 1) * WORKERS + rank) * CONVERSATIONS, CONVERSATIONS)
-        main, mtp = losses(model, batch, with_mtp)
-        (main + MTP_WEIGHT * mtp).backward()
+        main, mtp = losses(model, batch, with_mtp, options.only_mtp)
+        (mtp if options.only_mtp else main + MTP_WEIGHT * mtp).backward()
         shared.loads[rank] = model.loads
         shared.totals[rank] = torch.tensor([len(batch.rows), main.item(), len(batch.tokens)])
         shared.barrier.wait()
@@ -236,8 +237,8 @@ def main() -> None:
     parser.add_argument("--resume", type=Path, help="a checkpoint (.pt) with its .json and .state files")
     parser.add_argument("--decay-from", type=int, default=0)
     parser.add_argument("--decay", type=int, default=0, help="steps of linear decay to zero")
-    parser.add_argument("--mtp-from", type=int, default=600)
-    parser.add_argument("--align-head", type=float, default=0.0, help="adds so much of the embedding to the head at the start: copying a word is then the same map for all words")
+    parser.add_argument("--mtp-from", type=int, default=10**9, help="the step after which the MTP layer runs")
+    parser.add_argument("--only-mtp", action="store_true", help="train the MTP layer alone, on the frozen model")
     parser.add_argument("--grow-at", type=int, default=400)
     parser.add_argument("--save-every", type=int, default=50)
     parser.add_argument("--name", default="stable", help="of checkpoints and log")
@@ -249,9 +250,6 @@ def main() -> None:
             views(shared.parameters)[name].copy_(view)
     else:
         initialize(shared)
-    if options.align_head:
-        weights = views(shared.parameters)
-        weights["lm_head.weight"].add_(weights["model.embed_tokens.weight"], alpha=options.align_head)
     workers = [mp.get_context("fork").Process(target=work, args=(rank, shared, options)) for rank in range(WORKERS)]
     for worker in workers:
         worker.start()
