@@ -25,12 +25,13 @@ std::string Describe(ExpertKey key) {
 // A read's tag: which slot, and which of its reads.
 uint64_t TagOf(size_t slot, size_t read) { return slot * ExpertLayout::kMaxReads + read; }
 
+// Every matrix is checked when it arrives: a NaN would spread over all that is computed from it, and
+// nothing later could say where it came from.
 Status CheckMatrix(const WeightView& view, const StoredMatrix& stored) {
-  if (view.scales == nullptr) {
-    return Ok();  // plain floats stream unchecked: results that are not finite are noticed where
-                  // they arise
-  }
-  return CheckScales(view, fmt::format("{}: tensor {}", stored.scales.file->path(), stored.name));
+  const bool plain = view.scales == nullptr;
+  const Extent& checked = plain ? stored.codes : stored.scales;
+  const std::string place = fmt::format("{}: tensor {}", checked.file->path(), stored.name);
+  return plain ? CheckFloats(view, place) : CheckScales(view, place);
 }
 
 Status CheckExpert(const FfnView& view, const ExpertRecord& record) {

@@ -88,7 +88,7 @@ class ExpertStore {
   // The next expert of the batch that can be computed, residents first, then in order of arrival;
   // nothing when all have been handed out. Works with a single slot, if every lease is destroyed
   // before the next call. Errors: a failed read after kMaxTries tries (kIo, kCorrupt; names layer,
-  // expert, file, offset), kCorrupt for scales that are not finite or negative, kNotEnoughMemory
+  // expert, file, offset), kCorrupt for numbers that are not finite or scales < 0, kNotEnoughMemory
   // when all slots are pinned by leases (says what would suffice). After an error the batch is
   // over; the store stays usable.
   Result<std::optional<Ready>> Next();
