@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/checked_math.h"
+#include "model/expert_catalog.h"
 
 namespace coli {
 namespace {
@@ -158,42 +160,23 @@ struct Loader {
   }
 };
 
-Result<ExpertRecord> LocateExpert(const ModelConfig& config, const Container& container,
-                                  uint32_t layer, uint32_t expert) {
-  const std::string p = fmt::format("model.layers.{}.mlp.experts.{}.", layer, expert);
-  const uint32_t inner = config.expert_intermediate_size;
-  ExpertRecord record;
-  COLI_ASSIGN_OR_RETURN(record.gate,
-                        container.FindMatrix(p + "gate_proj.weight", inner, config.hidden_size));
-  COLI_ASSIGN_OR_RETURN(record.up,
-                        container.FindMatrix(p + "up_proj.weight", inner, config.hidden_size));
-  COLI_ASSIGN_OR_RETURN(record.down,
-                        container.FindMatrix(p + "down_proj.weight", config.hidden_size, inner));
-  return record;
-}
-
-Status LocateExperts(const ModelConfig& config, const Container& container, uint32_t layers,
-                     WeightCatalog& catalog) {
-  catalog.experts.resize(layers);
-  for (uint32_t layer = 0; layer < layers; ++layer) {
-    if (config.layer(LayerId{static_cast<int32_t>(layer)}).ffn == FfnKind::kDense) {
-      continue;
-    }
-    for (uint32_t expert = 0; expert < config.router.experts; ++expert) {
-      COLI_ASSIGN_OR_RETURN(ExpertRecord record, LocateExpert(config, container, layer, expert));
+// Prices the experts and puts them into the catalog.
+void CountExperts(ExpertDirectory experts, WeightCatalog& catalog) {
+  for (const auto& layer : experts) {
+    for (const ExpertRecord& record : layer) {
       const uint64_t bytes = ExpertStore::SlotBytes(record);
       catalog.expert_bytes += bytes;
       catalog.largest_expert_bytes = std::max(catalog.largest_expert_bytes, bytes);
       ++catalog.expert_count;
-      catalog.experts[layer].push_back(std::move(record));
     }
   }
-  return Ok();
+  catalog.experts = std::move(experts);
 }
 
 Status RefuseBiases(const Container& container) {
   for (const auto& [name, tensor] : container.tensors()) {
-    if (name.ends_with("_proj.bias") || name.ends_with("_proj_with_mqa.bias")) {
+    if (name.ends_with("_proj.bias") || name.ends_with("_proj_with_mqa.bias") ||
+        name.ends_with("_proj_bias")) {
       return Fail(ErrorCode::kUnsupported,
                   "{}: tensor {}: this model family has no projection biases",
                   container.directory().string(), name);
@@ -212,7 +195,8 @@ Result<WeightCatalog> LocateWeights(const ModelConfig& config, const Container& 
   ModelWeights unused;
   COLI_RETURN_IF_ERROR(WalkWeights(config, with_mtp, cataloguer, unused));
   const uint32_t layers = config.num_layers() + (with_mtp ? config.mtp_layers : 0);
-  COLI_RETURN_IF_ERROR(LocateExperts(config, container, layers, catalog));
+  COLI_ASSIGN_OR_RETURN(ExpertDirectory experts, LocateExperts(config, container, layers));
+  CountExperts(std::move(experts), catalog);
   return catalog;
 }
 

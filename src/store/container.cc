@@ -112,6 +112,16 @@ bool IsRoutedExpert(std::string_view name) {
 
 }  // namespace
 
+StoredMatrix StoredMatrix::Rows(uint32_t begin, uint32_t count) const {
+  COLI_CHECK(scales.bytes == 0 && begin <= rows && count <= rows - begin);
+  const uint64_t row_bytes = Info(format).row_bytes(cols);
+  StoredMatrix part = *this;
+  part.rows = count;
+  part.codes.offset += begin * row_bytes;
+  part.codes.bytes = count * row_bytes;
+  return part;
+}
+
 Result<Container> Container::Open(const fs::path& directory) {
   COLI_ASSIGN_OR_RETURN(const Listing listing, List(directory));
   if (listing.weights.empty()) {
@@ -245,6 +255,32 @@ Result<StoredMatrix> Container::FindFloats(std::string_view name, const StoredTe
   }
   return StoredMatrix{
       std::string(name), {*FloatFormat(tensor.dtype)}, rows, cols, ExtentOf(tensor), {}};
+}
+
+Result<std::vector<StoredMatrix>> Container::FindStack(std::string_view name,
+                                                       StackShape shape) const {
+  COLI_ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
+  const std::optional<FormatId> format = FloatFormat(tensor->dtype);
+  if (!format) {
+    return Fail(ErrorCode::kUnsupported,
+                "{}: expected F32, BF16 or F16 in a tensor of several matrices, found {}",
+                Place(*tensor, name), Describe(*tensor));
+  }
+  if (tensor->shape != std::vector<uint64_t>{shape.count, shape.rows, shape.cols}) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected shape [{}, {}, {}], found {}",
+                Place(*tensor, name), shape.count, shape.rows, shape.cols, Describe(*tensor));
+  }
+  const uint64_t bytes = tensor->bytes / shape.count;
+  std::vector<StoredMatrix> matrices;
+  for (uint32_t i = 0; i < shape.count; ++i) {
+    matrices.push_back({fmt::format("{}[{}]", name, i),
+                        {*format},
+                        shape.rows,
+                        shape.cols,
+                        {tensor->file, tensor->offset + i * bytes, bytes},
+                        {}});
+  }
+  return matrices;
 }
 
 Result<StoredMatrix> Container::FindQuantized(std::string_view name, const StoredTensor& tensor,

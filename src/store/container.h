@@ -42,6 +42,15 @@ struct StoredMatrix {
   Extent codes;
   Extent scales;
   uint64_t bytes() const { return codes.bytes + scales.bytes; }
+  // Rows [begin, begin + count) of a matrix of plain floats.
+  StoredMatrix Rows(uint32_t begin, uint32_t count) const;
+};
+
+// The shape of equally large matrices in one tensor: [count, rows, cols].
+struct StackShape {
+  uint32_t count = 0;
+  uint32_t rows = 0;
+  uint32_t cols = 0;
 };
 
 // Where a vector of floats lies.
@@ -63,6 +72,8 @@ class Container {
   // (store/recognition.h). Errors: kNotFound; kUnsupported naming a format or dtype that is not
   // implemented; kCorrupt naming file, tensor, expected and found.
   Result<StoredMatrix> FindMatrix(std::string_view name, uint32_t rows, uint32_t cols) const;
+  // All matrices of the tensor `name`, plain floats of exactly this shape. Errors as FindMatrix.
+  Result<std::vector<StoredMatrix>> FindStack(std::string_view name, StackShape shape) const;
   // The vector `name` of `count` floats, not read. Errors as FindMatrix.
   Result<StoredVector> FindVector(std::string_view name, uint32_t count) const;
   // A vector of `count` floats (F32, BF16 or F16 in the file), widened to f32. Refuses what is not

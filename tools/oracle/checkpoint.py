@@ -1,5 +1,5 @@
 """Write Hugging Face checkpoints: one file, or shards with or without
-`model.safetensors.index.json`.
+`model.safetensors.index.json`; fused experts.
 """
 
 from __future__ import annotations
@@ -29,15 +29,34 @@ def stored(name: str, value: np.ndarray, dtype: str) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(value)).to(_TORCH[dtype])
 
 
+def fuse_experts(weights: dict) -> dict:
+    """Per-expert matrices -> `mlp.experts.gate_up_proj` [E, 2I, H] (gate rows first) and
+    `down_proj` [E, H, I].
+    """
+    fused = {name: value for name, value in weights.items() if ".mlp.experts." not in name}
+    routers = [name for name in weights if name.endswith("mlp.gate.weight")]
+    for router in routers:
+        prefix = router.removesuffix("gate.weight") + "experts."
+        gate, up, down = (
+            [weights[f"{prefix}{e}.{kind}_proj.weight"] for e in range(len(weights[router]))]
+            for kind in ("gate", "up", "down")
+        )
+        fused[prefix + "gate_up_proj"] = np.stack([np.concatenate(pair) for pair in zip(gate, up)])
+        fused[prefix + "down_proj"] = np.stack(down)
+    return fused
+
+
+def arrange(weights: dict, layout: str, dtype: str) -> dict[str, torch.Tensor]:
+    """What the files hold, in name order. layout: plain or fused."""
+    if layout == "fused":
+        weights = fuse_experts(weights)
+    return {name: stored(name, weights[name], dtype) for name in sorted(weights)}
+
+
 def save_plain(
-    folder: pathlib.Path,
-    weights: dict,
-    dtype: str,
-    shards: int = 1,
-    index: bool = False,
+    folder: pathlib.Path, tensors: dict[str, torch.Tensor], shards: int = 1, index: bool = False
 ) -> None:
     """Cut into `shards` files of about equal bytes (so that experts straddle files)."""
-    tensors = {name: stored(name, weights[name], dtype) for name in sorted(weights)}
     if shards == 1:
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
         return

@@ -19,7 +19,7 @@ import torch
 from safetensors.numpy import load_file
 from safetensors.torch import save_file
 
-from checkpoint import dump_json, save_plain
+from checkpoint import arrange, dump_json, save_plain
 from container import save_container
 from recipes import RECIPES, Recipe
 from replay import DRAFT_DEPTH, agree, model_weights, run_reference, slow_model, verified_margin
@@ -111,7 +111,8 @@ def write_folder(
     if recipe.container:
         save_container(folder, weights, recipe.container, layers)
     else:
-        save_plain(folder, weights, recipe.dtype, recipe.shards, recipe.index)
+        stored = arrange(weights, recipe.layout, recipe.dtype)
+        save_plain(folder, stored, recipe.shards, recipe.index)
     source = (
         {"implementation": "colibri tools/oracle/slow_forward", "version": "1", "dtype": "float64"}
         if recipe.own_oracle

@@ -28,6 +28,7 @@ class Recipe:
     config: dict
     cases: tuple[Case, ...] = (Case("greedy"),)
     dtype: str = "BF16"  # how plain checkpoints store the weights
+    layout: str = "plain"  # fused: 3-D expert tensors
     shards: int = 1
     index: bool = False  # write model.safetensors.index.json
     container: ContainerPlan | None = None  # a colibri container instead of a plain checkpoint
@@ -160,6 +161,20 @@ RECIPES = [
     Recipe("t4-k1", "one expert per token", _small(num_experts_per_tok=1)),
     Recipe("t4-kall", "every expert for every token", _small(num_experts_per_tok=8)),
     Recipe(
+        "t6-square",
+        "fused 3-D experts where 2I == H: gate_up alone does not tell the axis order",
+        SMALL,
+        layout="fused",
+        mtp=True,
+        weights_of="t11",
+    ),
+    Recipe(
+        "t6-oblong",
+        "fused 3-D experts where 2I differs from H",
+        _small(moe_intermediate_size=20),
+        layout="fused",
+    ),
+    Recipe(
         "t7-new",
         "rope_parameters.rope_theta 5000, list of eos ids",
         _small(rope_parameters={"rope_theta": 5000.0, "rope_type": "default"}, eos_token_id=[5, 7]),
@@ -282,7 +297,15 @@ RECIPES = [
     Recipe(
         "t13",
         "indexer heads without a nope part (index_head_dim == qk_rope_head_dim)",
-        _small(index_head_dim=8),
+        _small(index_head_dim=8, index_topk=6),
+        (Case("greedy"), Case("border", 3, 16)),
+        mtp=True,
+    ),
+    Recipe(
+        "t14",
+        "BF16 weights, six layers (F F S F S F), a sequence of ten times K",
+        _small(num_hidden_layers=6),
+        (Case("greedy", 40, 80),),
     ),
     Recipe("plain-bf16", "BF16 checkpoint in one file", SMALL, dtype="BF16"),
     Recipe("plain-f16", "F16 checkpoint in one file", SMALL, dtype="F16", mtp=True),
