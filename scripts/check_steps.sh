@@ -115,7 +115,7 @@ fuzz() {
     target_name=$(basename "$target" _fuzz)
     found=build/fuzz/found/$target_name
     mkdir -p "$found"
-    if "$target" -max_total_time="$each" -timeout=20 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
+    if "$target" -max_total_time="$each" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=512 -verbosity=0 -print_final_stats=1 \
       -artifact_prefix="$found.crash-" "$found" "tests/fuzz/corpus/$target_name"; then
       step_passed=$((step_passed + 1))
     else

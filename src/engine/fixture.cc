@@ -7,6 +7,7 @@
 
 #include "base/fields.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "sys/file.h"
 
 namespace coli {
@@ -48,45 +49,53 @@ Result<FixtureCase> ReadCase(const Json& json, const std::string& source, size_t
   return c;
 }
 
+Result<std::optional<float>> ReadLatentNormEps(const Json& json, const Fields& top) {
+  COLI_ASSIGN_OR_RETURN(const auto options, top.MaybeObject("engine_options"));
+  if (!options) {
+    return std::nullopt;
+  }
+  for (const auto& [name, value] : json["engine_options"].items()) {
+    if (name != "latent_norm_eps") {
+      return Fail(ErrorCode::kUnsupported,
+                  "{}: engine_options.{}: unknown option; known: latent_norm_eps", top.source(),
+                  Shown(Json(name)));
+    }
+  }
+  COLI_ASSIGN_OR_RETURN(const auto eps, options->MaybeFloat("latent_norm_eps", {1e-12, 1}));
+  return eps ? std::optional(static_cast<float>(*eps)) : std::nullopt;
+}
+
 }  // namespace
 
-Result<Fixture> Fixture::Open(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / "reference.json";
-  COLI_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMaxJsonBytes));
-  const std::string source = path.string();
+Result<Reference> ParseReference(std::string_view text, std::string_view source) {
   COLI_ASSIGN_OR_RETURN(const Json json, ParseJson(text, source));
   COLI_ASSIGN_OR_RETURN(const Fields top, Fields::Of(json, source));
-  Fixture fixture;
-  fixture.directory_ = directory;
   COLI_ASSIGN_OR_RETURN(const std::string schema, top.String("schema"));
   if (schema != kSchema) {
     return tl::unexpected<Error>(top.Mismatch("schema", fmt::format("\"{}\"", kSchema)));
   }
+  Reference reference;
   COLI_ASSIGN_OR_RETURN(const auto tolerance, top.MaybeObject("tolerance"));
   if (!tolerance) {
     return tl::unexpected<Error>(top.Mismatch("tolerance", "an object"));
   }
-  COLI_ASSIGN_OR_RETURN(fixture.tolerance_, tolerance->Float("logit_error_over_range", {0, 1}));
-  COLI_ASSIGN_OR_RETURN(const auto options, top.MaybeObject("engine_options"));
-  if (options) {
-    for (const auto& [name, value] : json["engine_options"].items()) {
-      if (name != "latent_norm_eps") {
-        return Fail(ErrorCode::kUnsupported,
-                    "{}: engine_options.{}: unknown option; known: latent_norm_eps", source, name);
-      }
-    }
-    COLI_ASSIGN_OR_RETURN(const auto eps, options->MaybeFloat("latent_norm_eps", {1e-12, 1}));
-    if (eps) {
-      fixture.latent_norm_eps_ = static_cast<float>(*eps);
-    }
-  }
+  COLI_ASSIGN_OR_RETURN(reference.tolerance, tolerance->Float("logit_error_over_range", {0, 1}));
+  COLI_ASSIGN_OR_RETURN(reference.latent_norm_eps, ReadLatentNormEps(json, top));
   if (!json.contains("cases") || !json["cases"].is_array() || json["cases"].empty()) {
     return tl::unexpected<Error>(top.Mismatch("cases", "a list of at least one case"));
   }
   for (size_t i = 0; i < json["cases"].size(); ++i) {
-    COLI_ASSIGN_OR_RETURN(FixtureCase c, ReadCase(json["cases"][i], source, i));
-    fixture.cases_.push_back(std::move(c));
+    COLI_ASSIGN_OR_RETURN(FixtureCase c, ReadCase(json["cases"][i], top.source(), i));
+    reference.cases.push_back(std::move(c));
   }
+  return reference;
+}
+
+Result<Fixture> Fixture::Open(const std::filesystem::path& directory) {
+  Fixture fixture;
+  fixture.directory_ = directory;
+  COLI_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(fixture.path(), kMaxJsonBytes));
+  COLI_ASSIGN_OR_RETURN(fixture.reference_, ParseReference(text, fixture.path()));
   COLI_ASSIGN_OR_RETURN(fixture.file_, SafetensorsFile::Open(directory / "reference.safetensors"));
   for (const SafetensorsHeader::Entry& entry : fixture.file_->header().entries()) {
     fixture.tensors_.emplace(entry.name, fixture.file_->Tensor(entry));

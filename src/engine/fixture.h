@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -41,16 +42,25 @@ struct FixtureCase {
   }
 };
 
+// What reference.json says.
+struct Reference {
+  std::vector<FixtureCase> cases;  // at least one
+  double tolerance = 0;            // of an error over the range of the logits
+  std::optional<float> latent_norm_eps;
+};
+// Errors name `source`, field and value. Ids are not compared with a vocabulary here, nor tensors
+// with their cases.
+Result<Reference> ParseReference(std::string_view text, std::string_view source);
+
 class Fixture {
  public:
-  // Reads DIR/reference.json and the header of DIR/reference.safetensors. Errors name file, field
-  // and value. Ids are not compared with a vocabulary here, nor tensors with their cases.
+  // Reads DIR/reference.json and the header of DIR/reference.safetensors. Errors as ParseReference.
   static Result<Fixture> Open(const std::filesystem::path& directory);
 
-  const std::vector<FixtureCase>& cases() const { return cases_; }
+  const std::vector<FixtureCase>& cases() const { return reference_.cases; }
   std::string path() const { return (directory_ / "reference.json").string(); }
-  double tolerance() const { return tolerance_; }
-  std::optional<float> latent_norm_eps() const { return latent_norm_eps_; }
+  double tolerance() const { return reference_.tolerance; }
+  std::optional<float> latent_norm_eps() const { return reference_.latent_norm_eps; }
 
   bool Has(const std::string& tensor) const { return tensors_.contains(tensor); }
   // The f32 tensor `name` of shape [rows, cols], finite.
@@ -58,9 +68,7 @@ class Fixture {
 
  private:
   std::filesystem::path directory_;
-  std::vector<FixtureCase> cases_;
-  double tolerance_ = 0;
-  std::optional<float> latent_norm_eps_;
+  Reference reference_;
   std::unique_ptr<SafetensorsFile> file_;
   std::map<std::string, StoredTensor> tensors_;
 };

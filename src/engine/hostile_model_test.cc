@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "engine/engine.h"
@@ -164,6 +165,42 @@ TEST(HostileNumbers, ProductsThatAreNotFiniteAreAnErrorAndNoToken) {
   ASSERT_TRUE(std::holds_alternative<TokenStream::End>(event));
   ASSERT_FALSE((*stream)->outcome().has_value());
   EXPECT_EQ((*stream)->outcome().error().code, ErrorCode::kNumeric);
+}
+
+// --- shapes ---
+
+// The same bytes under another shape: what config.json asks for must be what the file says, for
+// every tensor there is.
+TEST(HostileShapes, AnyTensorOfAnotherShapeIsRefusedByName) {
+  Copy copy("t0");
+  EngineOptions options = copy.Options();
+  options.load_mtp = true;
+  const fs::path shard = copy / "model.safetensors";
+  const std::string whole = *ReadTextFile(shard, 16 << 20);
+  const auto container = Container::Open(options.model_dir);
+  const SafetensorsFile& file = *container->files()[0];
+  const size_t header_bytes = file.Tensor(file.header().entries()[0]).offset - 8;
+  const auto header = Json::parse(whole.substr(8, header_bytes));
+  size_t refused = 0;
+  for (const auto& [name, entry] : header.items()) {
+    if (name == "__metadata__") {
+      continue;
+    }
+    Json changed = header;
+    changed[name]["shape"].push_back(1);  // a row of one column each, or a third dimension
+    std::string text = changed.dump();
+    ASSERT_LE(text.size(), header_bytes);
+    text.resize(header_bytes, ' ');
+    testing::WriteFile(shard, whole.substr(0, 8) + text + whole.substr(8 + header_bytes));
+
+    const auto model = LoadedModel::Load(options);
+
+    ASSERT_FALSE(model.has_value()) << name;
+    EXPECT_EQ(model.error().code, ErrorCode::kCorrupt);
+    EXPECT_THAT(model.error().message, HasSubstr("tensor " + name + ": expected shape"));
+    ++refused;
+  }
+  EXPECT_GT(refused, 100U);
 }
 
 // --- files that change while an engine runs ---
