@@ -17,6 +17,7 @@ namespace coli {
 namespace {
 
 constexpr uint64_t kMaxFileBytes = uint64_t{16} << 20;
+constexpr size_t kMaxFileValues = size_t{1} << 18;
 constexpr FloatRange kEpsilonRange{1e-12, 1.0};
 
 struct Family {
@@ -99,7 +100,7 @@ Status ApplyOverrides(const ModelOverrides& overrides, ModelConfig& model) {
 
 Result<Json> ReadJsonFile(const std::filesystem::path& path) {
   COLI_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMaxFileBytes));
-  return ParseJson(text, path.string());
+  return ParseJson(text, path.string(), {.max_values = kMaxFileValues});
 }
 
 }  // namespace

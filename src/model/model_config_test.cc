@@ -200,14 +200,26 @@ TEST(ModelConfig, MissingConfigNamesTheFile) {
   EXPECT_EQ(loaded.error().code, ErrorCode::kNotFound);
 }
 
-TEST(ModelConfig, TruncatedFileIsAnError) {
+TEST(ModelConfig, AFileCutShortAnywhereIsAnError) {
   const Folder folder;
   const std::string text = SmallConfig().dump();
 
-  for (const size_t length : {size_t{0}, size_t{1}, text.size() / 2, text.size() - 1}) {
+  for (size_t length = 0; length < text.size(); ++length) {
     folder.Write("config.json", std::string_view(text).substr(0, length));
     EXPECT_FALSE(LoadModelConfig(folder.path())) << length;
   }
+}
+
+// A megabyte of nothing must not become a hundred of them.
+TEST(ModelConfig, AFileOfTooManyValuesIsRefused) {
+  const Folder folder;
+  std::string lists = "[]";
+  for (int i = 0; i < 300'000; ++i) {
+    lists += ",[]";
+  }
+  folder.Write("config.json", "{\"model_type\": [" + lists + "]}");
+
+  EXPECT_THAT(ErrorOf(LoadModelConfig(folder.path())), HasSubstr("more than 262144 values"));
 }
 
 TEST(ModelConfig, DuplicateKeysAreRefused) {

@@ -24,6 +24,7 @@ constexpr std::string_view kScalesSuffix = ".qs";
 constexpr std::string_view kStampsKey = "colibri.fmt";
 constexpr size_t kMaxStamps = 4096;
 constexpr uint64_t kMaxIndexBytes = uint64_t{64} << 20;
+constexpr size_t kMaxIndexValues = size_t{4} << 20;
 constexpr uint64_t kScalesAlignment = 64;
 
 bool IsWeightsFile(std::string_view name) {
@@ -195,7 +196,8 @@ Status Container::CheckIndex() const {
                : tl::unexpected<Error>(std::move(text).error());
   }
   COLI_ASSIGN_OR_RETURN(const Json index,
-                        ParseJson(*text, path.string(), {.max_bytes = kMaxIndexBytes}));
+                        ParseJson(*text, path.string(),
+                                  {.max_bytes = kMaxIndexBytes, .max_values = kMaxIndexValues}));
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
     return Fail(ErrorCode::kCorrupt, "{}: expected an object with a weight_map", path.string());
   }

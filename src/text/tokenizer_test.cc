@@ -255,6 +255,16 @@ TEST(Tokenizer, AFileThatContradictsItselfIsRefusedNamingTheField) {
   EXPECT_THAT(Tokenizer::Parse("{", "t.json").error().message, HasSubstr("t.json: byte 1"));
 }
 
+TEST(Tokenizer, AFileCutShortAnywhereIsRefused) {
+  const std::string text = testing_tokenizer::Make().dump();
+
+  for (size_t length = 0; length < text.size(); ++length) {
+    const auto tokenizer = Tokenizer::Parse(text.substr(0, length), "t.json");
+    ASSERT_FALSE(tokenizer) << length;
+    EXPECT_THAT(tokenizer.error().message, HasSubstr("t.json: "));
+  }
+}
+
 TEST(Tokenizer, TokensHaveASizeLimit) {
   EXPECT_THAT(RefusalWith("/model/vocab/" + std::string(70000, 'a'), 900),
               HasSubstr("1 to 65536 bytes, found 70000"));
