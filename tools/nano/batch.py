@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-GROUP_SIZE = 10  # conversations padded together
+GROUP_SIZE = 10  # conversations padded together, at most
+LONGEST_OVER_SHORTEST = 1.5  # in a group, so that a long one does not stretch many short ones
 
 
 @dataclass
@@ -37,13 +38,23 @@ class Batch:
     next_tokens: torch.Tensor
 
 
+def similar_lengths(conversations: list):
+    """Cuts conversations, sorted by length, into groups."""
+    group: list = []
+    for conversation in conversations:
+        if group and (len(group) == GROUP_SIZE or len(conversation[0]) > LONGEST_OVER_SHORTEST * len(group[0][0])):
+            yield group
+            group = []
+        group.append(conversation)
+    yield group
+
+
 def make_batch(conversations: list[tuple[list[int], list[bool]]]) -> Batch:
     """conversations: (ids, trained) pairs; they are sorted by length here."""
     conversations = sorted(conversations, key=lambda c: len(c[0]))
     tokens, positions, groups = [], [], []
     rows, targets, rows_two, targets_two, next_tokens = [], [], [], [], []
-    for first in range(0, len(conversations), GROUP_SIZE):
-        part = conversations[first : first + GROUP_SIZE]
+    for part in similar_lengths(conversations):
         length, start, slot = len(part[-1][0]), len(tokens), []
         for row, (ids, trained) in enumerate(part):
             base = len(tokens)

@@ -1,5 +1,7 @@
 """The model card of models/nano: only figures that were measured for these weights."""
 
+from pathlib import Path
+
 TEXT = """# The built-in model of colibri
 
 A very small (17 million parameters, {size}) but real `glm_moe_dsa` model: latent attention, an
@@ -26,26 +28,53 @@ words come from WordNet 3.0, Copyright 2006 by Princeton University, used under 
 (`WORDNET-LICENSE`); Princeton University does not endorse this model.
 """
 
+# Figures of training, by their names in the checkpoint's report.
+FIGURES = {
+    "step": "training steps of the last phase",
+    "loss": "validation loss, float weights, dense attention, nats per token",
+    "dense_loss_60": "loss on 60 validation conversations, dense attention",
+    "sparse_loss_60": "the same with the 32 keys that the indexer selects",
+}
 
-def text(training: dict, note: str, evaluation: dict | None, size: int) -> str:
-    """training: the checkpoint's validation figures; evaluation: evaluate.py's result for these
-    weights, if there is one; size: bytes of the whole folder."""
-    lines = ["| figure | value |", "|---|---|"]
-    names = {
-        "step": "training steps",
-        "loss": "validation loss (float weights, dense attention), nats per token",
-        "dense_loss_60": "loss on the first 60 validation conversations, dense attention",
-        "sparse_loss_60": "the same with the indexer's top 32",
-        "mtp_acceptance": "drafted tokens equal to the model's own greedy choice (validation text, float)",
-    }
-    for key, label in names.items():
+
+def training_rows(training: dict) -> list[str]:
+    rows = ["| training | |", "|---|---|"]
+    for key, label in FIGURES.items():
         if key in training:
             value = training[key]
-            lines.append(f"| {label} | {value if isinstance(value, int) else format(value, '.4f')} |")
-    if evaluation:
-        asked = "all" if evaluation["every"] == 1 else f"one in {evaluation['every']}"
-        label = f"held-out prompts right ({asked}; these quantised weights, greedy, top-32 selection)"
-        lines.append(f"| {label} | {evaluation['right']} of {evaluation['total']} |")
-        lines += ["", "| kind | right | of |", "|---|---|---|"]
-        lines += [f"| {kind} | {right} | {total} |" for kind, (right, total) in sorted(evaluation["kinds"].items())]
-    return TEXT.format(figures="\n".join(lines), note=f"**{note}**\n\n" if note else "", size=f"{size / 1e6:.1f} MB")
+            rows.append(f"| {label} | {value if isinstance(value, int) else format(value, '.4f')} |")
+    return rows
+
+
+def measured_rows(measured: dict) -> list[str]:
+    """measured: evaluate.py's; `coli ask --json` of these weights and of the float ones."""
+    ours, plain = measured["ask"], measured["ask_float"]
+    rows = [
+        "",
+        "By the program itself, on the prompts of `tools/nano/held_out.jsonl`, greedily, selection active:",
+        "`python tools/nano/evaluate.py` runs `coli ask` and `coli perplexity`.",
+        "",
+        "| kind of prompt | right | of | float weights |",
+        "|---|---|---|---|",
+    ]
+    for kind, count in ours["kinds"].items():
+        rows.append(f"| {kind} | {count['right']} | {count['prompts']} | {plain['kinds'][kind]['right']} |")
+    rows.append(f"| **all** | {ours['right']} ({ours['share']:.1%}) | {ours['prompts']} | {plain['right']} |")
+    rows += ["", "| figure | these weights | float weights |", "|---|---|---|"]
+    if "mtp" in ours:
+        rows.append(
+            f"| first drafts of the MTP layer accepted | {ours['mtp']['share']:.1%} | {plain['mtp']['share']:.1%} |"
+        )
+    rows.append(
+        f"| bits per byte of held-out conversations | {measured['perplexity']['bits_per_byte']:.4f} |"
+        f" {measured['perplexity_float']['bits_per_byte']:.4f} |"
+    )
+    return rows
+
+
+def write(folder: Path, training: dict, note: str, measured: dict | None = None) -> None:
+    """Writes README.md into a model folder whose other files are there."""
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.name != "README.md")
+    rows = training_rows(training) + (measured_rows(measured) if measured else [])
+    text = TEXT.format(figures="\n".join(rows), note=f"**{note}**\n\n" if note else "", size=f"{size / 1e6:.1f} MB")
+    (folder / "README.md").write_text(text)

@@ -17,7 +17,6 @@ from transformers import AutoConfig, AutoTokenizer, GlmMoeDsaForCausalLM
 
 import container
 from batch import make_batch
-from evaluate import prompt_ids
 from export import export_float
 from model import Model
 from settings import CONFIG, MTP_LAYER
@@ -25,6 +24,18 @@ from settings import CONFIG, MTP_LAYER
 ROOT = Path(__file__).parents[2]
 PROMPTS = 12
 LARGEST_ERROR = 1e-4  # of the logits' range
+
+
+def prompt_ids(tokenizer, prompt: dict) -> list[int]:
+    """The tokens of a held-out prompt, by the shipped chat template."""
+    text = tokenizer.apply_chat_template(
+        prompt["messages"],
+        tools=prompt["tools"] or None,
+        enable_thinking=prompt["thinking"],
+        add_generation_prompt=True,
+        tokenize=False,
+    )
+    return tokenizer.encode(text, add_special_tokens=False)
 
 
 def reference(folder: Path) -> GlmMoeDsaForCausalLM:
@@ -55,7 +66,7 @@ def main() -> None:
     prompts = [json.loads(line) for line in (Path(__file__).parent / "held_out.jsonl").open()]
     prompts = sorted((prompt_ids(tokenizer, p) for p in prompts), key=len)[:: max(1, len(prompts) // PROMPTS)]
     with tempfile.TemporaryDirectory() as folder:
-        export_float(options.model, Path(folder))
+        export_float(container.read(options.model), options.model, Path(folder))
         theirs = reference(Path(folder))
     worst = span = 0.0
     for ids in prompts:

@@ -49,6 +49,11 @@ SYSTEMS = [
 TRAINING_SEED = 1
 # Copying comes first: long lists of invented words until here, a part of them until there.
 COPYING_UNTIL, SOME_COPYING_UNTIL = 12000, 36000
+# The last part, while the rates decay: more of what is learnt last, and a few conversations that
+# nearly fill the context.
+LATE_FROM = 43200
+LATE_WEIGHTS = WEIGHTS | {"greeting": 3, "thanks": 2, "identity": 4, "capital": 14, "definition": 32, "repeat": 14}
+LONG_SHARE = 0.03
 
 
 KNOWN_WORDS = {*COLOURS_OF, *LEGS, *SOUNDS, *(word for pair in OPPOSITES for word in pair)}
@@ -56,13 +61,16 @@ KNOWN_WORDS = {*COLOURS_OF, *LEGS, *SOUNDS, *(word for pair in OPPOSITES for wor
 
 def copying_share(index: int) -> float:
     """The part of the training conversations that only copy, at this place of the stream."""
-    return 0.35 if index < COPYING_UNTIL else 0.1 if index < SOME_COPYING_UNTIL else 0.02
+    if index < SOME_COPYING_UNTIL:
+        return 0.35 if index < COPYING_UNTIL else 0.1
+    return 0.02 if index < LATE_FROM else 0.06
 
 
 class Corpus:
     def __init__(self, seed: int, held: bool = False, defined_words: int = DEFINED_WORDS):
         self.seed = seed
         self.held = held
+        self.weights = WEIGHTS
         glosses = list(common_definitions(defined_words + OTHER_WORDS).items())
         self.glosses = dict(glosses[:defined_words])
         self.others = [word for word, _ in glosses[defined_words:] if word not in KNOWN_WORDS]
@@ -83,15 +91,20 @@ class Corpus:
         """The conversation with this number."""
         rng = random.Random(f"{self.seed}/{self.held}/{index}")
         training = not self.held and self.seed == TRAINING_SEED
+        late = training and index >= LATE_FROM
+        self.weights = LATE_WEIGHTS if late else WEIGHTS
         copying = training and rng.random() < copying_share(index)
         book = Phrasebook(rng, self.held)
         shape = rng.random()
         if copying:
-            conversation = Conversation([task.repeat_list(book, rng.randint(4, 12)) for _ in range(rng.choice([1, 1, 2]))])
+            conversation = Conversation(
+                [task.repeat_list(book, rng.randint(4, 12)) for _ in range(rng.choice([1, 1, 2]))]
+            )
         elif shape < 0.06:
             conversation = self._with_tools(book)
         elif shape < 0.46:
-            conversation = Conversation(self._with_memory(book))
+            long = late and rng.random() < LONG_SHARE
+            conversation = Conversation(self._with_memory(book, rng.randint(22, 36) if long else None))
         else:
             conversation = Conversation(self._free(book, rng.choice([1, 1, 1, 2, 2, 3, 4])))
         if rng.random() < 0.18:
@@ -101,19 +114,20 @@ class Corpus:
         return conversation
 
     def _free(self, book: Phrasebook, how_many: int, exclude: set[str] = frozenset()) -> list[Turn]:
-        kinds = {k: w for k, w in WEIGHTS.items() if k not in exclude}
+        kinds = {k: w for k, w in self.weights.items() if k not in exclude}
         drawn = book.rng.choices(list(kinds), list(kinds.values()), k=how_many)
         return [self.single(kind, book) for kind in drawn]
 
-    def _with_memory(self, book: Phrasebook) -> list[Turn]:
-        """Things told, 0 to 10 other turns, the things asked; now and then long."""
+    def _with_memory(self, book: Phrasebook, between: int | None = None) -> list[Turn]:
+        """Things told, so many other turns (0 to 18 if not given), the things asked."""
         rng = book.rng
         told: list[task.Memory] = []
         for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):
             fact = task.Memory(book)
             if not any(fact.same_slot(other) for other in told):
                 told.append(fact)
-        between = rng.choice([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 8, 10, rng.choice([12, 15, 18])])
+        if between is None:
+            between = rng.choice([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 8, 10, rng.choice([12, 15, 18])])
         turns = self._free(book, rng.choice([0, 0, 0, 1]), {"not told"})
         fillers = self._free(book, between, {"not told"})
         split = rng.randint(0, len(fillers)) if len(told) > 1 else 0

@@ -1,7 +1,8 @@
-"""Writes models/nano from a training checkpoint, or a plain float checkpoint of what it holds.
+"""Writes models/nano from a training checkpoint, and the same weights unquantised.
 
-usage: export.py CHECKPOINT.pt [--out models/nano] [--note TEXT] [--evaluation FILE]    quantise
-       export.py --float FOLDER [--out models/nano]                 dequantise the container for checks
+usage: export.py CHECKPOINT.pt [--out models/nano] [--note TEXT] [--float FOLDER]
+
+--float: also a plain float32 checkpoint, for evaluate.py to compare with.
 """
 
 import argparse
@@ -33,16 +34,15 @@ def write_settings(folder: Path, tokenizer_folder: Path) -> None:
         shutil.copy(tokenizer_folder / name, folder / name)
 
 
-def export(checkpoint: Path, out: Path, note: str, evaluation: dict | None) -> None:
+def export(checkpoint: Path, weights: dict[str, torch.Tensor], out: Path, note: str) -> None:
     part = out.with_name(out.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     write_settings(part, ROOT / "build/nano/tokenizer")
-    container.write(part, torch.load(checkpoint))
+    container.write(part, weights)
     shutil.copy(Path(__file__).parent / "WORDNET-LICENSE", part / "WORDNET-LICENSE")
     training = json.loads(checkpoint.with_suffix(".json").read_text())
-    size = sum(file.stat().st_size for file in part.iterdir())
-    (part / "README.md").write_text(card.text(training, note, evaluation, size))
+    card.write(part, training, note)
     size = sum(file.stat().st_size for file in part.iterdir())
     assert size <= LARGEST_BYTES, f"{part}: {size:,} bytes, at most {LARGEST_BYTES:,} allowed"
     old = out.with_name(out.name + ".old")
@@ -54,26 +54,25 @@ def export(checkpoint: Path, out: Path, note: str, evaluation: dict | None) -> N
     print(f"{out}: {size:,} bytes")
 
 
-def export_float(model: Path, out: Path) -> None:
+def export_float(weights: dict[str, torch.Tensor], model: Path, out: Path) -> None:
+    """A plain checkpoint with the settings of `model`."""
     out.mkdir(parents=True, exist_ok=True)
     for name in ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(model / name, out / name)
-    save_file(container.per_expert(container.read(model)), out / "model.safetensors", metadata={"format": "pt"})
+    save_file(container.per_expert(weights), out / "model.safetensors", metadata={"format": "pt"})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("checkpoint", type=Path, nargs="?")
+    parser.add_argument("checkpoint", type=Path)
     parser.add_argument("--out", type=Path, default=ROOT / "models/nano")
     parser.add_argument("--float", type=Path, dest="float_folder")
-    parser.add_argument("--evaluation", type=Path, help="evaluate.py's result for these weights, for the model card")
     parser.add_argument("--note", default="", help="shown on top of the model card")
     options = parser.parse_args()
-    if options.checkpoint:
-        evaluation = json.loads(options.evaluation.read_text()) if options.evaluation else None
-        export(options.checkpoint, options.out, options.note, evaluation)
+    weights = torch.load(options.checkpoint)
+    export(options.checkpoint, weights, options.out, options.note)
     if options.float_folder:
-        export_float(options.out, options.float_folder)
+        export_float(weights, options.out, options.float_folder)
 
 
 if __name__ == "__main__":
