@@ -67,24 +67,31 @@ class Weights {
       // Random floats of moderate size for the formats whose codes are floats.
       const uint64_t word =
           random() &
-          (Info(format).arithmetic == Arithmetic::kFloat ? 0xbfffbfffbfffbfffU : ~uint64_t{0});
+          (Info(format).arithmetic == Arithmetic::kFloat ? 0xbfbfbfbfbfbfbfbfU : ~uint64_t{0});
       std::memcpy(bytes_.get() + i, &word, 8);
     }
     for (uint32_t m = 0; m < count; ++m) {
-      auto* scales = reinterpret_cast<float*>(bytes_.get() + m * matrix_bytes_ + code_bytes_);
-      std::fill_n(scales, (matrix_bytes_ - code_bytes_) / sizeof(float), 0.01F);
+      FillScales(bytes_.get() + m * matrix_bytes_ + code_bytes_, matrix_bytes_ - code_bytes_);
     }
   }
 
   WeightView view(uint32_t m) const {
     const std::byte* codes = bytes_.get() + m * matrix_bytes_;
-    return {codes, reinterpret_cast<const float*>(codes + code_bytes_), kRows, kCols, format_};
+    return {codes, codes + code_bytes_, kRows, kCols, format_};
   }
   uint32_t count() const { return count_; }
   size_t matrix_bytes() const { return matrix_bytes_; }
   const std::byte* bytes(uint32_t m) const { return bytes_.get() + m * matrix_bytes_; }
 
  private:
+  void FillScales(std::byte* scales, size_t bytes) const {
+    if (Info(format_).scale_kind == ScaleKind::kF32) {
+      std::fill_n(reinterpret_cast<float*>(scales), bytes / sizeof(float), 0.01F);
+    } else {
+      std::fill_n(scales, bytes, std::byte{120});
+    }
+  }
+
   Format format_;
   uint32_t count_;
   size_t code_bytes_;
@@ -216,7 +223,13 @@ void RegisterAll() {
       {"int4-row", {FormatId::kInt4Row}},
       {"int4-grouped-64", {FormatId::kInt4Grouped, 64}},
       {"int8-row", {FormatId::kInt8Row}},
-      {"bf16", {FormatId::kBf16}}};
+      {"int2-row", {FormatId::kInt2Row}},
+      {"int3-g64", {FormatId::kInt3G64}},
+      {"mxfp4", {FormatId::kMxfp4}},
+      {"fp8-e4m3-b128", {FormatId::kFp8E4m3B128}},
+      {"bf16", {FormatId::kBf16}},
+      {"f16", {FormatId::kF16}},
+      {"f32", {FormatId::kF32}}};
   for (const KernelTable* table : AvailableKernels()) {
     const bool scalar = table->isa == Isa::kScalar;
     const uint32_t matrices = scalar ? kScalarMatrices : kMatrices;

@@ -6,6 +6,7 @@
 
 #include "kernels/dispatch.h"
 #include "tensor/format.h"
+#include "tensor/quantize.h"
 #include "tensor/testing/geometries.h"
 
 namespace coli {
@@ -25,24 +26,23 @@ TEST(Backend, ScratchHoldsAPreparedRowOfEveryFormatOnEveryInstructionSet) {
 
 struct Matrix {
   std::vector<std::byte> codes;
-  std::vector<float> scales;
+  std::vector<std::byte> scales;
   WeightView view;
 };
 
 Matrix Encoded(Format format, uint32_t rows, uint32_t cols, float seed) {
-  const FormatInfo& info = Info(format);
   Matrix m;
   m.codes.resize(*CodeBytes(format, rows, cols));
-  m.scales.resize(*ScaleBytes(format, rows, cols) / sizeof(float));
-  std::vector<float> row(cols);
+  m.scales.resize(*ScaleBytes(format, rows, cols));
+  std::vector<float> values(size_t{rows} * cols);
   for (uint32_t r = 0; r < rows; ++r) {
     for (uint32_t c = 0; c < cols; ++c) {
-      row[c] = static_cast<float>((r * 31 + c * 7) % 23) - 11.0F + seed;
+      values[size_t{r} * cols + c] = static_cast<float>((r * 31 + c * 7) % 23) - 11.0F + seed;
     }
-    info.encode_row(row.data(), cols, format.group, m.codes.data() + r * info.row_bytes(cols),
-                    m.scales.data() + r * info.row_scales(cols, format.group));
   }
-  m.view = {m.codes.data(), m.scales.data(), rows, cols, format};
+  const QuantizedMatrix out{m.codes.data(), m.scales.data(), rows, cols, format};
+  EXPECT_TRUE(QuantizeRows({values.data(), rows, cols, cols}, 0, out));
+  m.view = out.view();
   return m;
 }
 

@@ -59,7 +59,7 @@ struct VectorKernels {
 
 // What one instruction set implements. Missing formats are nullptr.
 struct IsaKernels {
-  const MatrixKernels* matrix[8];  // by FormatId
+  const MatrixKernels* matrix[kFormatCount];  // by FormatId
   VectorKernels vector;
 };
 

@@ -20,8 +20,8 @@ enum class Isa : uint8_t {
 
 struct KernelTable {
   Isa isa;
-  std::string_view name;                       // "scalar", "avx2"
-  std::array<const MatrixKernels*, 8> matrix;  // by FormatId
+  std::string_view name;                                  // "scalar", "avx2"
+  std::array<const MatrixKernels*, kFormatCount> matrix;  // by FormatId
   VectorKernels vector;
 
   const MatrixKernels& For(Format format) const { return *matrix[static_cast<size_t>(format.id)]; }

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/dispatch.h"
 #include "kernels/testing/test_matrix.h"
+#include "tensor/e4m3.h"
 
 namespace coli {
 namespace {
@@ -136,6 +138,30 @@ TEST_P(EveryFormat, RowRangesMaySplitAnywhere) {
   }
 }
 
+// Whatever share of a block of scales a part begins with.
+TEST_P(EveryFormat, PartsOfAMatrixGiveItsRows) {
+  const uint32_t rows = 270;
+  const uint32_t cols = 130;
+  const TestMatrix matrix(GetParam(), rows, cols, 21);
+  const std::vector<float> x = SpikyValues(cols, 22);
+  const std::vector<float> whole = Product(Scalar().For(GetParam()), matrix.view(), x, 1);
+  for (const auto& [begin, count] : {std::pair{1U, 200U}, {100U, 50U}, {128U, 142U}, {269U, 1U}}) {
+    const WeightView part = matrix.view().Rows(begin, count);
+    const std::vector<float> x_rows = SpikyValues(count, 23);
+    std::vector<float> expected(cols);
+    Scalar().For(GetParam()).multiply_transposed(part, x_rows.data(), expected.data());
+    for (const KernelTable* table : AvailableKernels()) {
+      const std::vector<float> y = Product(table->For(GetParam()), part, x, 1);
+      std::vector<float> transposed(cols);
+      table->For(GetParam()).multiply_transposed(part, x_rows.data(), transposed.data());
+
+      EXPECT_TRUE(std::equal(y.begin(), y.begin() + count, whole.begin() + begin))
+          << table->name << " " << begin;
+      EXPECT_TRUE(SameBits(transposed, expected)) << table->name << " " << begin;
+    }
+  }
+}
+
 TEST_P(EveryFormat, TransposedProductsGiveTheBitsOfTheReferenceAndAgreeWithDouble) {
   for (const uint32_t rows : {1U, 3U, 4U, 17U}) {
     for (const uint32_t cols : kCols) {
@@ -223,6 +249,68 @@ INSTANTIATE_TEST_SUITE_P(Kernels, EveryFormat, ::testing::ValuesIn(AllGeometries
                            return name;
                          });
 
+// Every code, NaN included: row r of a matrix of 16 columns holds code r.
+TEST(Fp8Product, EveryCodeIsItsValueTimesItsScale) {
+  const Format format{FormatId::kFp8E4m3B128};
+  constexpr uint32_t kCodes = 256;
+  std::vector<std::byte> codes;
+  for (uint32_t code = 0; code < kCodes; ++code) {
+    codes.insert(codes.end(), 16, static_cast<std::byte>(code));
+  }
+  std::vector<float> x(16, 0.0F);
+  x[3] = 1.0F;
+  for (const float scale : {1.0F, 0.3F, 0x1p-140F, 7e35F}) {
+    const float scales[] = {scale, scale};
+    const WeightView w{codes.data(), reinterpret_cast<const std::byte*>(scales), kCodes, 16,
+                       format};
+    for (const KernelTable* table : AvailableKernels()) {
+      const std::vector<float> y = Product(table->For(format), w, x, 1);
+      for (uint32_t code = 0; code < kCodes; ++code) {
+        const float expected = FloatFromE4m3(static_cast<uint8_t>(code)) * scale;
+        float transposed[16];
+        table->For(format).multiply_transposed(w.Rows(code, 1), &x[3], transposed);
+        if ((code & 0x7fU) == 0x7fU) {
+          EXPECT_TRUE(std::isnan(y[code]) && std::isnan(transposed[15])) << table->name;
+        } else {
+          EXPECT_EQ(y[code], expected) << table->name << " " << code;
+          EXPECT_EQ(transposed[15], expected) << table->name << " " << code;
+        }
+      }
+    }
+  }
+}
+
+TEST(Fp8Product, GivesTheBitsOfTheF32MatrixThatItDecodesTo) {
+  const uint32_t rows = 150;
+  const uint32_t cols = 300;
+  const TestMatrix matrix({FormatId::kFp8E4m3B128}, rows, cols, 31);
+  std::vector<float> decoded;
+  for (uint32_t r = 0; r < rows; ++r) {
+    const std::vector<float> row = matrix.DecodedRow(r);
+    decoded.insert(decoded.end(), row.begin(), row.end());
+  }
+  const WeightView w{
+      std::as_bytes(std::span(decoded)).data(), nullptr, rows, cols, {FormatId::kF32}};
+  const std::vector<float> x = SpikyValues(3 * cols, 32);
+  for (const KernelTable* table : AvailableKernels()) {
+    const MatrixKernels& fp8 = table->For({FormatId::kFp8E4m3B128});
+    const MatrixKernels& f32 = table->For({FormatId::kF32});
+    EXPECT_TRUE(SameBits(Product(fp8, matrix.view(), x, 3), Product(f32, w, x, 3))) << table->name;
+  }
+}
+
+// A byte of codes of the largest magnitude.
+std::byte LargestCodes(FormatId id) {
+  switch (id) {
+    case FormatId::kInt8Row:
+      return std::byte{0x80};
+    case FormatId::kMxfp4:
+      return std::byte{0xff};
+    default:
+      return std::byte{0x00};
+  }
+}
+
 // The largest sums that the codes allow: all of them at the end of their range, activations too.
 TEST(IntegerProduct, LargestCodesDoNotOverflow) {
   const uint32_t cols = 512;
@@ -231,8 +319,7 @@ TEST(IntegerProduct, LargestCodesDoNotOverflow) {
       continue;
     }
     const TestMatrix matrix(format, 1, cols, 14);
-    std::ranges::fill(matrix.codes(),
-                      Info(format).lane_run == 8 ? std::byte{0x00} : std::byte{0x80});
+    std::ranges::fill(matrix.codes(), LargestCodes(format.id));
     const std::vector<float> w = matrix.DecodedRow(0);
     for (const float sign : {1.0F, -1.0F}) {
       const std::vector<float> x(cols, sign);
@@ -256,7 +343,7 @@ TEST(IntegerProduct, KnownValue) {
   const Format format{FormatId::kInt4Row};
   const std::byte codes[] = {std::byte{0x6b}, std::byte{0x09}};  // 3, -2, 1
   const float scales[] = {0.5F};
-  const WeightView w{codes, scales, 1, 3, format};
+  const WeightView w{codes, reinterpret_cast<const std::byte*>(scales), 1, 3, format};
   const float step = 1.0F / 32767.0F;
 
   for (const KernelTable* table : AvailableKernels()) {

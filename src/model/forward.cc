@@ -64,8 +64,7 @@ Result<StepResult> Forward::Run(Batch batch, const LayerObserver& observer) {
 }
 
 void Forward::Embed(TokenId token, float* out) const {
-  const WeightView row = weights_.embed.Rows(static_cast<uint32_t>(Raw(token)), 1);
-  Info(row.format).decode_row(row.codes, row.scales, row.cols, row.format.group, out);
+  DecodeRow(weights_.embed, static_cast<uint32_t>(Raw(token)), out);
 }
 
 void Forward::Rotate(Step& step) const {

@@ -338,14 +338,9 @@ Result<std::vector<float>> Container::ReadFloatMatrix(std::string_view name, uin
   COLI_ASSIGN_OR_RETURN(const StoredMatrix matrix, FindMatrix(name, rows, cols));
   COLI_ASSIGN_OR_RETURN(const AlignedBuffer buffer, AlignedBuffer::Allocate(PackedBytes(matrix)));
   COLI_ASSIGN_OR_RETURN(const WeightView view, Read(matrix, buffer.bytes()));
-  const FormatInfo& info = Info(view.format);
-  const uint64_t code_stride = info.row_bytes(cols);
-  const uint64_t scale_stride = info.row_scales(cols, view.format.group);
   std::vector<float> values(uint64_t{rows} * cols);
-  for (uint64_t row = 0; row < rows; ++row) {
-    const float* scales = view.scales == nullptr ? nullptr : view.scales + row * scale_stride;
-    info.decode_row(view.codes + row * code_stride, scales, cols, view.format.group,
-                    values.data() + row * cols);
+  for (uint32_t row = 0; row < rows; ++row) {
+    DecodeRow(view, row, values.data() + uint64_t{row} * cols);
   }
   return values;
 }
@@ -371,8 +366,11 @@ Result<WeightView> Container::Read(const StoredMatrix& matrix,
   if (auto status = matrix.scales.file->ReadExact(matrix.scales.offset, scales); !status) {
     return Wrap(status.error(), fmt::format("tensor {}{}", matrix.name, kScalesSuffix));
   }
-  view.scales = reinterpret_cast<const float*>(scales.data());
+  view.scales = scales.data();
   COLI_RETURN_IF_ERROR(CheckScales(view, Place(matrix)));
+  if (Info(view.format).arithmetic == Arithmetic::kFloat) {
+    COLI_RETURN_IF_ERROR(CheckFloats(view, Place(matrix)));
+  }
   return view;
 }
 

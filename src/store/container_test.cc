@@ -237,18 +237,16 @@ TEST_F(ContainerTest, CodesAndScalesBelongTogether) {
 TEST_F(ContainerTest, DTypesAndFormatsThatAreNotImplementedAreNamed) {
   Write("a.safetensors", {{"w", "F8_E4M3", {4, 10}, PatternBytes(40, 1)},
                           {"i", "I64", {4, 10}, PatternBytes(320, 1)},
-                          {"two", "U8", {32}, PatternBytes(32, 1)},
-                          {"two.qs", "F32", {8}, PatternBytes(32, 1)}});
+                          {"e8", "U8", {8 * 98}, PatternBytes(8 * 98, 1)},
+                          {"e8.qs", "F32", {1}, PatternBytes(4, 1)}});
   const Container container = Open();
 
   ExpectError(container.FindMatrix("w", 4, 10), ErrorCode::kUnsupported, {"tensor w", "F8_E4M3"});
   ExpectError(container.FindMatrix("i", 4, 10), ErrorCode::kUnsupported, {"tensor i", "I64"});
-  ExpectError(container.FindMatrix("two", 8, 16), ErrorCode::kUnsupported,
-              {"tensor two", "int2-row"});
-  ExpectError(container.FindMatrix("two", 8, 15), ErrorCode::kUnsupported,
-              {"tensor two", "int2-row"});
-  ExpectError(container.FindMatrix("two", 8, 17), ErrorCode::kCorrupt,
-              {"tensor two", "found 32 + 32 bytes"});
+  ExpectError(container.FindMatrix("e8", 8, 256), ErrorCode::kUnsupported,
+              {"tensor e8", "e8-iq3-lattice"});
+  ExpectError(container.FindMatrix("e8", 8, 255), ErrorCode::kCorrupt,
+              {"tensor e8", "found 784 + 4 bytes"});
   ExpectError(container.ReadVector("i", 40), ErrorCode::kUnsupported, {"I64"});
 }
 
@@ -265,7 +263,11 @@ TEST_F(ContainerTest, StampsMustAgreeWithTheBytes) {
               {"expected int8-row as its stamp says"});
 
   WriteQuantized("a.safetensors", grouped, 4, 200, {{"colibri.fmt", R"({"w":"fp8-e4m3-b128"})"}});
-  ExpectError(Open().FindMatrix("w", 4, 200), ErrorCode::kUnsupported, {"fp8-e4m3-b128"});
+  ExpectError(Open().FindMatrix("w", 4, 200), ErrorCode::kCorrupt,
+              {"expected fp8-e4m3-b128 as its stamp says"});
+
+  WriteQuantized("a.safetensors", grouped, 4, 200, {{"colibri.fmt", R"({"w":"e8-iq3-lattice"})"}});
+  ExpectError(Open().FindMatrix("w", 4, 200), ErrorCode::kUnsupported, {"e8-iq3-lattice"});
 }
 
 TEST_F(ContainerTest, StampsThatSayNothingSensibleAreRefusedAtOpen) {
@@ -342,8 +344,8 @@ TEST_F(ContainerTest, NumbersThatAreNotFiniteAreRefusedWithTheirPlace) {
 }
 
 TEST_F(ContainerTest, ReadGivesCodesAndScalesOfEveryFormat) {
-  for (const Format format : {Format{FormatId::kInt8Row}, Format{FormatId::kInt4Row},
-                              Format{FormatId::kInt4Grouped, 32}}) {
+  for (const Format format : {Format{FormatId::kInt8Row}, Format{FormatId::kFp8E4m3B128},
+                              Format{FormatId::kInt4Row}, Format{FormatId::kInt4Grouped, 32}}) {
     const auto matrix = QuantizedMatrix("w", format, 5, 99, 1);
     Write("a.safetensors",
           {{"pad", "U8", {3}, PatternBytes(3, 1)}, matrix.codes, matrix.scales});  // misaligned
@@ -390,6 +392,22 @@ TEST_F(ContainerTest, ScalesMustBeFiniteAndNotNegative) {
     ExpectError(container.Read(stored, buffer.bytes()), ErrorCode::kCorrupt,
                 {"a.safetensors: tensor w: expected finite scales >= 0", "at row 2"});
   }
+}
+
+TEST_F(ContainerTest, Fp8WeightsMustBeFinite) {
+  const auto refused = [&](const TensorToWrite& codes, float scale, const std::string& text) {
+    Write("a.safetensors", {codes, FloatTensor("w.qs", {4}, {1, 1, scale, 1})});
+    const Container container = Open();
+    const StoredMatrix stored = container.FindMatrix("w", 200, 130).value();
+    const auto buffer = AlignedBuffer::Allocate(Container::PackedBytes(stored)).value();
+    ExpectError(container.Read(stored, buffer.bytes()), ErrorCode::kCorrupt,
+                {"a.safetensors: tensor w: expected finite", text});
+  };
+  TensorToWrite codes = QuantizedMatrix("w", {FormatId::kFp8E4m3B128}, 200, 130, 1).codes;
+
+  refused(codes, 1e36F, "at row 128");  // 448 times this is infinite
+  codes.bytes[150 * 130 + 7] = std::byte{0xff};
+  refused(codes, 1, "at row 150, column 7");
 }
 
 TEST_F(ContainerTest, AFileThatIsReplacedKeepsItsBytesAndOneCutShortIsAnError) {

@@ -69,7 +69,7 @@ FfnView ExpertLayout::View(const std::byte* buffer, const ExpertRecord& record) 
   const auto matrix = [&](const StoredMatrix& stored, size_t codes) {
     WeightView view{buffer + positions_[codes], nullptr, stored.rows, stored.cols, stored.format};
     if (stored.scales.bytes != 0) {
-      view.scales = reinterpret_cast<const float*>(buffer + positions_[codes + 1]);
+      view.scales = buffer + positions_[codes + 1];
     }
     return view;
   };

@@ -68,7 +68,7 @@ class ExpertLayoutTest : public ::testing::Test {
       EXPECT_EQ(view.scales, nullptr);
     } else {
       EXPECT_EQ(reinterpret_cast<uintptr_t>(view.scales) % alignof(float), 0U);
-      ExpectBytes(reinterpret_cast<const std::byte*>(view.scales), matrix.scales);
+      ExpectBytes(view.scales, matrix.scales);
     }
   }
 

@@ -28,10 +28,14 @@ uint64_t TagOf(size_t slot, size_t read) { return slot * ExpertLayout::kMaxReads
 // Every matrix is checked when it arrives: a NaN would spread over all that is computed from it, and
 // nothing later could say where it came from.
 Status CheckMatrix(const WeightView& view, const StoredMatrix& stored) {
-  const bool plain = view.scales == nullptr;
-  const Extent& checked = plain ? stored.codes : stored.scales;
-  const std::string place = fmt::format("{}: tensor {}", checked.file->path(), stored.name);
-  return plain ? CheckFloats(view, place) : CheckScales(view, place);
+  const auto place = [&](const Extent& checked) {
+    return fmt::format("{}: tensor {}", checked.file->path(), stored.name);
+  };
+  if (view.scales != nullptr) {
+    COLI_RETURN_IF_ERROR(CheckScales(view, place(stored.scales)));
+  }
+  return Info(view.format).arithmetic == Arithmetic::kFloat ? CheckFloats(view, place(stored.codes))
+                                                            : Ok();
 }
 
 Status CheckExpert(const FfnView& view, const ExpertRecord& record) {

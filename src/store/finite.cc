@@ -1,37 +1,44 @@
 #include "store/finite.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
+#include "base/checked_math.h"
+#include "tensor/formats/scales.h"
 
 namespace coli {
 namespace {
 
-// A float is not finite when all bits of its exponent are set; so all float formats can be tested
-// without widening.
-template <class Bits>
-std::optional<uint64_t> FirstWithAllBits(std::span<const std::byte> bytes, Bits exponent) {
-  constexpr size_t kBlock = 1024;  // elements; inside a block there are no branches
-  const size_t count = bytes.size() / sizeof(Bits);
-  const auto element = [bytes](size_t i) {
-    Bits bits = 0;
-    std::memcpy(&bits, bytes.data() + i * sizeof(Bits), sizeof(Bits));
-    return bits;
-  };
-  for (size_t begin = 0; begin < count; begin += kBlock) {
-    const size_t end = std::min(begin + kBlock, count);
+// The first of `count` indices that `is_bad` of.
+template <class IsBad>
+std::optional<uint64_t> FirstThat(uint64_t count, const IsBad& is_bad) {
+  constexpr uint64_t kBlock = 1024;  // indices; inside a block there are no branches
+  for (uint64_t begin = 0; begin < count; begin += kBlock) {
+    const uint64_t end = std::min(begin + kBlock, count);
     uint32_t found = 0;
-    for (size_t i = begin; i < end; ++i) {
-      found |= (element(i) & exponent) == exponent ? 1U : 0U;
+    for (uint64_t i = begin; i < end; ++i) {
+      found |= is_bad(i) ? 1U : 0U;
     }
-    for (size_t i = begin; found != 0 && i < end; ++i) {
-      if ((element(i) & exponent) == exponent) {
+    for (uint64_t i = begin; found != 0 && i < end; ++i) {
+      if (is_bad(i)) {
         return i;
       }
     }
   }
   return std::nullopt;
+}
+
+// A float is not finite when all bits of its exponent are set (in e4m3: of its magnitude); so all
+// float formats can be tested without widening.
+template <class Bits>
+std::optional<uint64_t> FirstWithAllBits(std::span<const std::byte> bytes, Bits exponent) {
+  return FirstThat(bytes.size() / sizeof(Bits), [bytes, exponent](uint64_t i) {
+    Bits bits = 0;
+    std::memcpy(&bits, bytes.data() + i * sizeof(Bits), sizeof(Bits));
+    return (bits & exponent) == exponent;
+  });
 }
 
 }  // namespace
@@ -44,9 +51,14 @@ std::optional<uint64_t> FirstNonFinite(FormatId format, std::span<const std::byt
       return FirstWithAllBits<uint16_t>(bytes, 0x7f80U);
     case FormatId::kF16:
       return FirstWithAllBits<uint16_t>(bytes, 0x7c00U);
+    case FormatId::kFp8E4m3B128:
+      return FirstWithAllBits<uint8_t>(bytes, 0x7fU);
     case FormatId::kInt8Row:
     case FormatId::kInt4Row:
     case FormatId::kInt4Grouped:
+    case FormatId::kInt2Row:
+    case FormatId::kInt3G64:
+    case FormatId::kMxfp4:
       break;
   }
   COLI_CHECK(Info(format).arithmetic == Arithmetic::kInteger);
@@ -54,19 +66,25 @@ std::optional<uint64_t> FirstNonFinite(FormatId format, std::span<const std::byt
 }
 
 Status CheckScales(const WeightView& view, std::string_view place) {
-  const uint64_t per_row = Info(view.format).row_scales(view.cols, view.format.group);
-  const std::span<const float> scales(view.scales, view.rows * per_row);
-  const auto is_bad = [](float scale) { return !(scale >= 0.0F && scale < __builtin_inff()); };
-  uint32_t found = 0;
-  for (const float scale : scales) {
-    found |= is_bad(scale) ? 1U : 0U;
+  const FormatInfo& info = Info(view.format);
+  const uint64_t per_row = RowScales(view.format, view.cols);
+  const uint64_t count = CeilDiv(view.rows, info.scale_rows) * per_row;
+  const std::optional<uint64_t> bad =
+      info.scale_kind == ScaleKind::kF32
+          ? FirstThat(count,
+                      [&](uint64_t i) {
+                        const float scale = LoadScale(view.scales, i);
+                        return !(scale >= 0.0F && scale <= info.largest_scale);
+                      })
+          : FirstThat(count,
+                      [&](uint64_t i) { return std::isnan(HalfPowerOfTwo(view.scales[i])); });
+  if (bad) {
+    return Fail(ErrorCode::kCorrupt,
+                "{}: expected finite scales >= 0, at most {:g}, found {} at row {}", place,
+                info.largest_scale, Scale(view.format, view.scales, *bad),
+                *bad / per_row * info.scale_rows);
   }
-  if (found == 0) {
-    return Ok();
-  }
-  const size_t index = static_cast<size_t>(std::ranges::find_if(scales, is_bad) - scales.begin());
-  return Fail(ErrorCode::kCorrupt, "{}: expected finite scales >= 0, found {} at row {}", place,
-              scales[index], index / per_row);
+  return Ok();
 }
 
 Status CheckFloats(const WeightView& view, std::string_view place) {

@@ -1,5 +1,6 @@
 #include "store/recognition.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -8,8 +9,7 @@
 namespace coli {
 namespace {
 
-// Formats that files may hold and this program does not compute with. A line disappears from effect
-// when the format gets its line in formats.def.
+// Formats that files may be said to hold and that are not read from them.
 struct ForeignFormat {
   std::string_view name;
   bool (*fits)(const QuantizedBytes&);
@@ -23,25 +23,17 @@ bool FitsE8(const QuantizedBytes& q) {
   return q.cols % 256 == 0 && q.scale_bytes == 4 &&
          Equals(q.code_bytes, {q.rows, q.cols / 256, 98});
 }
-bool FitsFp8(const QuantizedBytes& q) {
-  // f32 block scales, or one byte per block (UE8M0).
-  const uint64_t blocks = CeilDiv(q.rows, 128) * CeilDiv(q.cols, 128);
+bool FitsFp8OfByteScales(const QuantizedBytes& q) {
   return Equals(q.code_bytes, {q.rows, q.cols}) &&
-         (Equals(q.scale_bytes, {blocks, 4}) || q.scale_bytes == blocks);
-}
-bool FitsInt2Row(const QuantizedBytes& q) {
-  return Equals(q.code_bytes, {q.rows, CeilDiv(q.cols, 4)}) && Equals(q.scale_bytes, {q.rows, 4});
-}
-bool FitsInt3Grouped(const QuantizedBytes& q) {
-  const uint64_t groups = CeilDiv(q.cols, 64);
-  return Equals(q.code_bytes, {q.rows, groups, 24}) && Equals(q.scale_bytes, {q.rows, groups, 4});
+         q.scale_bytes == CeilDiv(q.rows, 128) * CeilDiv(q.cols, 128);
 }
 bool NeverByBytes(const QuantizedBytes&) { return false; }
 
 constexpr std::array kForeignFormats = {
-    ForeignFormat{"e8-iq3-lattice", FitsE8},        ForeignFormat{"fp8-e4m3-b128", FitsFp8},
-    ForeignFormat{"int2-row", FitsInt2Row},         ForeignFormat{"int3-g64", FitsInt3Grouped},
-    ForeignFormat{"int4-rans256-g0", NeverByBytes}, ForeignFormat{"mxfp4", NeverByBytes},
+    ForeignFormat{"e8-iq3-lattice", FitsE8},
+    ForeignFormat{"fp8-e4m3-b128 with UE8M0 scales", FitsFp8OfByteScales},
+    ForeignFormat{"int4-rans256-g0", NeverByBytes},
+    ForeignFormat{"mxfp4", NeverByBytes},
 };
 
 bool Fits(Format format, const QuantizedBytes& q) {
@@ -49,24 +41,22 @@ bool Fits(Format format, const QuantizedBytes& q) {
          ScaleBytes(format, q.rows, q.cols) == q.scale_bytes;
 }
 
-std::optional<Format> FindGrouped(const QuantizedBytes& q) {
-  for (const FormatInfo& info : AllFormats()) {
-    if (info.arithmetic != Arithmetic::kInteger || !info.grouped) {
-      continue;
+// The formats that byte counts can tell, in the order in which they are tried: of two that take the
+// same bytes the first is meant.
+constexpr std::array kByBytes = {FormatId::kInt8Row, FormatId::kInt4Grouped,
+                                 FormatId::kInt4Row, FormatId::kInt2Row,
+                                 FormatId::kInt3G64, FormatId::kFp8E4m3B128};
+
+// Grouped formats: the finest group that fits.
+std::optional<Format> FindByBytes(const QuantizedBytes& q) {
+  for (const FormatId id : kByBytes) {
+    if (!Info(id).grouped && Fits({id}, q)) {
+      return Format{id};
     }
     for (const uint32_t group : kGroupSizes) {
-      if (group <= q.cols && Fits({info.id, group}, q)) {
-        return Format{info.id, group};
+      if (Info(id).grouped && group <= q.cols && Fits({id, group}, q)) {
+        return Format{id, group};
       }
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<Format> FindPerRow(const QuantizedBytes& q) {
-  for (const FormatInfo& info : AllFormats()) {
-    if (info.arithmetic == Arithmetic::kInteger && !info.grouped && Fits({info.id}, q)) {
-      return Format{info.id};
     }
   }
   return std::nullopt;
@@ -74,21 +64,24 @@ std::optional<Format> FindPerRow(const QuantizedBytes& q) {
 
 std::string_view FindForeign(const QuantizedBytes& q) {
   for (const ForeignFormat& format : kForeignFormats) {
-    if (!FindFormat(format.name) && format.fits(q)) {
+    if (format.fits(q)) {
       return format.name;
     }
   }
   return {};
 }
 
+bool IsForeign(std::string_view name) {
+  return std::ranges::find(kForeignFormats, name, &ForeignFormat::name) !=
+         std::end(kForeignFormats);
+}
+
 // The layouts that the shape allows, for the message when none fits.
 std::string Expectations(const QuantizedBytes& q) {
   std::string text;
-  for (const FormatInfo& info : AllFormats()) {
-    if (info.arithmetic != Arithmetic::kInteger) {
-      continue;
-    }
-    const Format format{info.id, info.grouped ? kGroupSizes[0] : 0};
+  for (const FormatId id : kByBytes) {
+    const FormatInfo& info = Info(id);
+    const Format format{id, info.grouped ? kGroupSizes[0] : 0};
     text += fmt::format("{}{} + {}{} bytes ({})", text.empty() ? "" : ", or ",
                         CodeBytes(format, q.rows, q.cols).value_or(0), info.grouped ? "up to " : "",
                         ScaleBytes(format, q.rows, q.cols).value_or(0), info.name);
@@ -127,33 +120,19 @@ Result<Format> Agree(Format recognized, std::string_view stamp, const QuantizedB
 
 }  // namespace
 
-bool IsKnownFormatName(std::string_view name) {
-  if (FindFormat(name)) {
-    return true;
-  }
-  for (const ForeignFormat& format : kForeignFormats) {
-    if (format.name == name) {
-      return true;
-    }
-  }
-  return false;
-}
+bool IsKnownFormatName(std::string_view name) { return FindFormat(name) || IsForeign(name); }
 
 Result<Format> RecognizeFormat(const QuantizedBytes& found, std::optional<std::string_view> stamp,
                                std::string_view place) {
   const auto unsupported = [&](std::string_view name) {
     return Fail(ErrorCode::kUnsupported,
-                "{}: format {} is not implemented ([{}, {}], {} + {} bytes)", place, name,
-                found.rows, found.cols, found.code_bytes, found.scale_bytes);
+                "{}: format {} is not implemented in containers ([{}, {}], {} + {} bytes)", place,
+                name, found.rows, found.cols, found.code_bytes, found.scale_bytes);
   };
-  if (stamp && IsKnownFormatName(*stamp) && !FindFormat(*stamp)) {
+  if (stamp && IsForeign(*stamp)) {
     return unsupported(*stamp);
   }
-  std::optional<Format> recognized = FindGrouped(found);
-  if (!recognized) {
-    recognized = FindPerRow(found);
-  }
-  if (recognized) {
+  if (const std::optional<Format> recognized = FindByBytes(found)) {
     return stamp ? Agree(*recognized, *stamp, found, place) : *recognized;
   }
   if (const std::string_view foreign = FindForeign(found); !foreign.empty()) {

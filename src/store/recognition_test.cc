@@ -32,6 +32,11 @@ TEST(Recognition, EveryFormatIsRecognisedByItsBytes) {
   for (const auto& [rows, cols] : {std::pair{6144U, 2048U}, {3U, 300U}, {1U, 257U}, {5U, 700U}}) {
     ExpectFormat(BytesIn({FormatId::kInt8Row}, rows, cols), {FormatId::kInt8Row});
     ExpectFormat(BytesIn({FormatId::kInt4Row}, rows, cols), {FormatId::kInt4Row});
+    ExpectFormat(BytesIn({FormatId::kInt2Row}, rows, cols), {FormatId::kInt2Row});
+    ExpectFormat(BytesIn({FormatId::kInt3G64}, rows, cols), {FormatId::kInt3G64});
+  }
+  for (const auto& [rows, cols] : {std::pair{576U, 6144U}, {130U, 300U}, {3U, 500U}}) {
+    ExpectFormat(BytesIn({FormatId::kFp8E4m3B128}, rows, cols), {FormatId::kFp8E4m3B128});
   }
   for (const uint32_t group : kGroupSizes) {
     ExpectFormat(BytesIn({FormatId::kInt4Grouped, group}, 6144, 2304),
@@ -51,19 +56,24 @@ TEST(Recognition, OneGroupPerRowMeansTheSameAsOneScalePerRow) {
   ExpectFormat(BytesIn({FormatId::kInt4Row}, 8, 65), {FormatId::kInt4Grouped, 96}, "int4-grouped");
 }
 
-TEST(Recognition, WhereInt8AndFp8HaveTheSameBytesInt8Wins) {
+// 24 bytes and one scale per row.
+TEST(Recognition, WhereInt3HasTheBytesOfAnotherFormatTheOtherWins) {
+  ExpectFormat(BytesIn({FormatId::kInt3G64}, 8, 24), {FormatId::kInt8Row});
+  ExpectFormat(BytesIn({FormatId::kInt3G64}, 8, 48), {FormatId::kInt4Grouped, 48});
+  ExpectFormat(BytesIn({FormatId::kInt3G64}, 8, 24), {FormatId::kInt3G64}, "int3-g64");
+}
+
+TEST(Recognition, WhereInt8AndFp8HaveTheSameBytesInt8WinsUnlessStamped) {
   // o_proj of GLM-5.2: 48 x 128 blocks are as many as rows.
   const QuantizedBytes o_proj{6144, 16384, 6144ULL * 16384, 6144 * 4};
   ExpectFormat(o_proj, {FormatId::kInt8Row});
-  ExpectError(o_proj, ErrorCode::kUnsupported, "fp8-e4m3-b128", "fp8-e4m3-b128");
+  ExpectFormat(o_proj, {FormatId::kFp8E4m3B128}, "fp8-e4m3-b128");
 }
 
 TEST(Recognition, FormatsThatAreNotImplementedAreNamed) {
   ExpectError({8, 512, 8 * 2 * 98, 4}, ErrorCode::kUnsupported, "e8-iq3-lattice");
-  ExpectError({8, 512, 8 * 128, 8 * 4}, ErrorCode::kUnsupported, "int2-row");
-  ExpectError({8, 512, 8 * 8 * 24, 8 * 8 * 4}, ErrorCode::kUnsupported, "int3-g64");
-  ExpectError({256, 512, 256 * 512, 8 * 4}, ErrorCode::kUnsupported, "fp8-e4m3-b128");
-  ExpectError({256, 512, 256 * 512, 8}, ErrorCode::kUnsupported, "fp8-e4m3-b128");
+  ExpectError({8, 512, 8 * 256, 8 * 16}, ErrorCode::kUnsupported, "mxfp4", "mxfp4");
+  ExpectError({256, 512, 256 * 512, 8}, ErrorCode::kUnsupported, "fp8-e4m3-b128 with UE8M0 scales");
 }
 
 TEST(Recognition, StampsAgreeOrAreRefused) {
@@ -72,7 +82,7 @@ TEST(Recognition, StampsAgreeOrAreRefused) {
   ExpectError(int4, ErrorCode::kCorrupt, "expected int8-row as its stamp says", "int8-row");
   ExpectError(int4, ErrorCode::kCorrupt, "expected int4-row as its stamp says", "int4-row");
   ExpectError(int4, ErrorCode::kCorrupt, "expected f32 as its stamp says", "f32");
-  ExpectError(int4, ErrorCode::kUnsupported, "int3-g64", "int3-g64");
+  ExpectError(int4, ErrorCode::kCorrupt, "expected int3-g64 as its stamp says", "int3-g64");
 }
 
 TEST(Recognition, OtherByteCountsAreRefusedWithBothCounts) {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "tensor/formats/scales.h"
 
 namespace coli {
 
@@ -18,6 +19,18 @@ FormatInfo Named(FormatInfo info, FormatId id, std::string_view name) {
   info.id = id;
   info.name = name;
   return info;
+}
+
+uint64_t BytesPerScale(ScaleKind kind) {
+  switch (kind) {
+    case ScaleKind::kNone:
+      return 0;
+    case ScaleKind::kF32:
+      return sizeof(float);
+    case ScaleKind::kHalfPowerOfTwo:
+      return 1;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -61,7 +74,25 @@ std::optional<uint64_t> CodeBytes(Format format, uint64_t rows, uint64_t cols) {
 }
 
 std::optional<uint64_t> ScaleBytes(Format format, uint64_t rows, uint64_t cols) {
-  return CheckedProduct({rows, Info(format).row_scales(cols, format.group), sizeof(float)});
+  return CheckedMul(CeilDiv(rows, Info(format).scale_rows), RowScaleBytes(format, cols));
+}
+
+uint64_t RowScales(Format format, uint64_t cols) {
+  if (Info(format).scale_kind == ScaleKind::kNone) {
+    return 0;
+  }
+  const uint32_t columns = ScaleColumns(format);
+  return columns == 0 ? 1 : CeilDiv(cols, columns);
+}
+
+uint64_t RowScaleBytes(Format format, uint64_t cols) {
+  return RowScales(format, cols) * BytesPerScale(Info(format).scale_kind);
+}
+
+float Scale(Format format, const std::byte* scales, uint64_t index) {
+  const ScaleKind kind = Info(format).scale_kind;
+  COLI_CHECK(kind != ScaleKind::kNone);
+  return kind == ScaleKind::kF32 ? LoadScale(scales, index) : HalfPowerOfTwo(scales[index]);
 }
 
 }  // namespace coli

@@ -2,6 +2,7 @@
 // code, so that files compiled for one instruction set may include it.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 namespace coli {
@@ -11,6 +12,12 @@ enum class FormatId : uint8_t {
 #include "tensor/formats.def"
 #undef COLI_FORMAT
 };
+
+inline constexpr size_t kFormatCount = 0
+#define COLI_FORMAT(id, name, info) +1
+#include "tensor/formats.def"
+#undef COLI_FORMAT
+    ;
 
 // A format with its parameter. `group` is the number of columns that share a scale; 0 where the
 // format has no such choice.

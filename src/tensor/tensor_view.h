@@ -12,15 +12,23 @@ namespace coli {
 // A weight matrix [rows, cols], row-major, applied as y = W x. Codes and scales lie apart.
 struct WeightView {
   const std::byte* codes = nullptr;
-  const float* scales = nullptr;  // nullptr for plain floats
+  const std::byte* scales = nullptr;  // aligned for their kind; nullptr for plain floats
   uint32_t rows = 0;
   uint32_t cols = 0;
   Format format{FormatId::kF32};
+  // Rows of the first scale block that lie above row 0; 0 unless rows share their scales.
+  uint32_t rows_above = 0;
 
   bool empty() const { return rows == 0; }
   // Rows [begin, begin + count) of this matrix.
   WeightView Rows(uint32_t begin, uint32_t count) const;
+  // The codes of a row, and the scales of a row.
+  const std::byte* RowCodes(uint32_t row) const;
+  const std::byte* RowScales(uint32_t row) const;
 };
+
+// Row `row` of `w` as f32. out: [w.cols].
+void DecodeRow(const WeightView& w, uint32_t row, float* out);
 
 // Activations: `rows` vectors of `cols` f32, `stride` floats from one row to the next.
 template <class T>

@@ -54,8 +54,9 @@ void IntegerPrepare(Format format, const float* x, uint32_t cols, std::byte* out
 
 float IntegerDot(const WeightView& w, uint32_t row, const std::byte* prepared) {
   const FormatInfo& info = Info(w.format);
-  const std::byte* codes = w.codes + row * info.row_bytes(w.cols);
-  const float* scales = w.scales + row * info.row_scales(w.cols, w.format.group);
+  const std::byte* codes = w.RowCodes(row);
+  const std::byte* scales = w.RowScales(row);
+  const bool per_segment = ScaleColumns(w.format) != 0;
   const auto* x_scales = reinterpret_cast<const float*>(prepared);
   const auto* x = reinterpret_cast<const int16_t*>(prepared + ScaleBlockBytes(w.format, w.cols));
   const uint32_t segment = SegmentColumns(w.format);
@@ -70,12 +71,12 @@ float IntegerDot(const WeightView& w, uint32_t row, const std::byte* prepared) {
       sum[(c / info.lane_run) % 8] += weights[c] * x[begin + c];
     }
     const float x_scale = x_scales[begin / segment];
-    const float scale = info.grouped ? scales[begin / segment] * x_scale : x_scale;
+    const float scale = per_segment ? Scale(w.format, scales, begin / segment) * x_scale : x_scale;
     for (int l = 0; l < 8; ++l) {
       lane[l] = std::fma(static_cast<float>(sum[l]), scale, lane[l]);
     }
   }
-  return info.grouped ? AddLanes8(lane) : AddLanes8(lane) * scales[0];
+  return per_segment ? AddLanes8(lane) : AddLanes8(lane) * Scale(w.format, scales, 0);
 }
 
 size_t FloatPreparedBytes(Format /*format*/, uint32_t cols) {
@@ -88,16 +89,23 @@ void FloatPrepare(Format /*format*/, const float* x, uint32_t cols, std::byte* o
   }
 }
 
-float FloatDot(const WeightView& w, uint32_t row, const std::byte* prepared) {
+// Columns [begin, begin + count) of a row as f32; `begin` is a multiple of kBlock.
+void DecodeColumns(const WeightView& w, uint32_t row, uint32_t begin, uint32_t count, float* out) {
   const FormatInfo& info = Info(w.format);
-  const std::byte* codes = w.codes + row * info.row_bytes(w.cols);
+  const std::byte* scales = w.RowScales(row);
+  info.decode_row(w.RowCodes(row) + info.row_bytes(begin),
+                  scales == nullptr ? nullptr : scales + RowScaleBytes(w.format, begin), count,
+                  w.format.group, out);
+}
+
+float FloatDot(const WeightView& w, uint32_t row, const std::byte* prepared) {
   const auto* x = reinterpret_cast<const float*>(prepared);
 
   float lane[16] = {};
   for (uint32_t begin = 0; begin < w.cols; begin += kBlock) {
     const uint32_t count = std::min(kBlock, w.cols - begin);
     float weights[kBlock];
-    info.decode_row(codes + info.row_bytes(begin), nullptr, count, 0, weights);
+    DecodeColumns(w, row, begin, count, weights);
     for (uint32_t c = 0; c < count; ++c) {
       lane[c % 16] = std::fma(x[begin + c], weights[c], lane[c % 16]);
     }
@@ -118,15 +126,16 @@ void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, ui
 void IntegerMultiplyTransposed(const WeightView& w, const float* x, float* y) {
   const FormatInfo& info = Info(w.format);
   const uint32_t segment = SegmentColumns(w.format);
+  const bool per_segment = ScaleColumns(w.format) != 0;
   std::fill_n(y, w.cols, 0.0F);
   for (uint32_t r = 0; r < w.rows; ++r) {
-    const std::byte* codes = w.codes + r * info.row_bytes(w.cols);
-    const float* scales = w.scales + r * info.row_scales(w.cols, w.format.group);
+    const std::byte* codes = w.RowCodes(r);
+    const std::byte* scales = w.RowScales(r);
     for (uint32_t begin = 0; begin < w.cols; begin += segment) {
       const uint32_t count = std::min(segment, w.cols - begin);
       int16_t weights[kBlock];
       info.unpack_row(codes + info.row_bytes(begin), count, weights);
-      const float factor = x[r] * scales[info.grouped ? begin / segment : 0];
+      const float factor = x[r] * Scale(w.format, scales, per_segment ? begin / segment : 0);
       for (uint32_t c = 0; c < count; ++c) {
         y[begin + c] = std::fma(factor, static_cast<float>(weights[c]), y[begin + c]);
       }
@@ -135,14 +144,12 @@ void IntegerMultiplyTransposed(const WeightView& w, const float* x, float* y) {
 }
 
 void FloatMultiplyTransposed(const WeightView& w, const float* x, float* y) {
-  const FormatInfo& info = Info(w.format);
   std::fill_n(y, w.cols, 0.0F);
   for (uint32_t r = 0; r < w.rows; ++r) {
-    const std::byte* codes = w.codes + r * info.row_bytes(w.cols);
     for (uint32_t begin = 0; begin < w.cols; begin += kBlock) {
       const uint32_t count = std::min(kBlock, w.cols - begin);
       float weights[kBlock];
-      info.decode_row(codes + info.row_bytes(begin), nullptr, count, 0, weights);
+      DecodeColumns(w, r, begin, count, weights);
       for (uint32_t c = 0; c < count; ++c) {
         y[begin + c] = std::fma(x[r], weights[c], y[begin + c]);
       }

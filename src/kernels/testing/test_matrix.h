@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "kernels/kernel_table.h"
 #include "kernels/testing/guarded_buffer.h"
 #include "tensor/format.h"
+#include "tensor/quantize.h"
 #include "tensor/testing/geometries.h"
 
 namespace coli::testing {
@@ -54,34 +56,28 @@ class TestMatrix {
         rows_(rows),
         cols_(cols),
         codes_(rows * Info(format).row_bytes(cols)),
-        scales_(rows * Info(format).row_scales(cols, format.group)) {
-    const FormatInfo& info = Info(format);
+        scales_(*ScaleBytes(format, rows, cols)) {
     const std::vector<float> values = SpikyValues(size_t{rows} * cols, seed);
-    for (uint32_t r = 0; r < rows; ++r) {
-      info.encode_row(values.data() + size_t{r} * cols, cols, format.group,
-                      codes_.data() + r * info.row_bytes(cols),
-                      scales_.data() + r * info.row_scales(cols, format.group));
-    }
+    COLI_CHECK(QuantizeRows({values.data(), rows, cols, cols}, 0, matrix()));
   }
 
-  WeightView view() const { return {codes_.data(), scales_.data(), rows_, cols_, format_}; }
+  WeightView view() const { return matrix().view(); }
   std::span<std::byte> codes() const { return codes_.span(); }
 
   std::vector<float> DecodedRow(uint32_t row) const {
-    const FormatInfo& info = Info(format_);
     std::vector<float> values(cols_);
-    info.decode_row(codes_.data() + row * info.row_bytes(cols_),
-                    scales_.data() + row * info.row_scales(cols_, format_.group), cols_,
-                    format_.group, values.data());
+    DecodeRow(view(), row, values.data());
     return values;
   }
 
  private:
+  QuantizedMatrix matrix() const { return {codes_.data(), scales_.data(), rows_, cols_, format_}; }
+
   Format format_;
   uint32_t rows_;
   uint32_t cols_;
   GuardedBuffer<std::byte> codes_;
-  GuardedBuffer<float> scales_;
+  GuardedBuffer<std::byte> scales_;
 };
 
 // `tokens` rows of activations, prepared by `kernels`. `x` holds tokens * cols values.

@@ -34,6 +34,11 @@ inline double AddLanes(__m256d low, __m256d high) {
   return _mm_cvtsd_f64(_mm_add_sd(twos, _mm_unpackhi_pd(twos, twos)));
 }
 
+// The scales of a matrix whose format keeps them in f32.
+inline const float* FloatScales(const WeightView& w) {
+  return reinterpret_cast<const float*>(w.scales);
+}
+
 inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 
 inline void Store(void* p, __m256i value) { _mm256_storeu_si256(static_cast<__m256i*>(p), value); }

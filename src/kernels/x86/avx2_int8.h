@@ -44,7 +44,7 @@ struct Int8Codec {
   size_t scale_bytes;
 
   explicit Int8Codec(const WeightView& w)
-      : codes(w.codes), scales(w.scales), cols(w.cols), scale_bytes(Int8ScaleBytes(w.cols)) {}
+      : codes(w.codes), scales(FloatScales(w)), cols(w.cols), scale_bytes(Int8ScaleBytes(w.cols)) {}
 
   template <uint32_t kTokens>
   inline __attribute__((always_inline)) void Segment(const std::byte* weights, uint32_t s,

@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "sys/testing/temp_directory.h"
 #include "tensor/format.h"
+#include "tensor/quantize.h"
 
 namespace coli::testing {
 
@@ -92,16 +94,17 @@ struct QuantizedTensors {
 };
 inline QuantizedTensors QuantizedMatrix(const std::string& name, Format format, uint32_t rows,
                                         uint32_t cols, uint64_t seed) {
-  const FormatInfo& info = Info(format);
   std::vector<std::byte> codes(*CodeBytes(format, rows, cols));
-  std::vector<float> scales(*ScaleBytes(format, rows, cols) / sizeof(float));
+  std::vector<std::byte> scales(*ScaleBytes(format, rows, cols));
+  std::vector<float> values;
   for (uint32_t row = 0; row < rows; ++row) {
-    info.encode_row(PatternFloats(cols, seed + row).data(), cols, format.group,
-                    codes.data() + row * info.row_bytes(cols),
-                    scales.data() + row * info.row_scales(cols, format.group));
+    const std::vector<float> pattern = PatternFloats(cols, seed + row);
+    values.insert(values.end(), pattern.begin(), pattern.end());
   }
+  COLI_CHECK(QuantizeRows({values.data(), rows, cols, cols}, 0,
+                          {codes.data(), scales.data(), rows, cols, format}));
   return {{name, "U8", {codes.size()}, codes},
-          {name + ".qs", "F32", {scales.size()}, BytesOf(std::span<const float>(scales))}};
+          {name + ".qs", "F32", {scales.size() / sizeof(float)}, scales}};
 }
 
 }  // namespace coli::testing

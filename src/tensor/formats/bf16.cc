@@ -9,10 +9,8 @@ namespace {
 
 uint64_t RowBytes(uint64_t cols) { return cols * sizeof(uint16_t); }
 
-uint64_t RowScales(uint64_t /*cols*/, uint32_t /*group*/) { return 0; }
-
-void DecodeRow(const std::byte* codes, const float* /*scales*/, uint64_t cols, uint32_t /*group*/,
-               float* out) {
+void DecodeRow(const std::byte* codes, const std::byte* /*scales*/, uint64_t cols,
+               uint32_t /*group*/, float* out) {
   for (uint64_t c = 0; c < cols; ++c) {
     uint16_t bits = 0;
     std::memcpy(&bits, codes + c * sizeof(bits), sizeof(bits));
@@ -20,10 +18,10 @@ void DecodeRow(const std::byte* codes, const float* /*scales*/, uint64_t cols, u
   }
 }
 
-void EncodeRow(const float* values, uint64_t cols, uint32_t /*group*/, std::byte* codes,
-               float* /*scales*/) {
-  for (uint64_t c = 0; c < cols; ++c) {
-    const uint16_t bits = Bf16FromFloat(values[c]);
+void EncodeRow(ConstMatrixView values, uint32_t /*group*/, std::byte* codes,
+               std::byte* /*scales*/) {
+  for (uint64_t c = 0; c < values.cols; ++c) {
+    const uint16_t bits = Bf16FromFloat(values.data[c]);
     std::memcpy(codes + c * sizeof(bits), &bits, sizeof(bits));
   }
 }
@@ -31,16 +29,11 @@ void EncodeRow(const float* values, uint64_t cols, uint32_t /*group*/, std::byte
 }  // namespace
 
 extern constinit const FormatInfo kBf16Info{
-    .id = {},
-    .name = {},
     .arithmetic = Arithmetic::kFloat,
-    .grouped = false,
+    .overflow = 0x1.ffp127F,  // halfway between the largest bf16 and the next power
     .row_bytes = RowBytes,
-    .row_scales = RowScales,
     .decode_row = DecodeRow,
-    .encode_row = EncodeRow,
-    .unpack_row = nullptr,
-    .lane_run = 0,
+    .encode_block = EncodeRow,
 };
 
 }  // namespace coli

@@ -6,38 +6,35 @@
 #include "base/checked_math.h"
 #include "tensor/format.h"
 #include "tensor/formats/int4_codes.h"
+#include "tensor/formats/scales.h"
 
 namespace coli {
 namespace {
 
-uint64_t RowScales(uint64_t cols, uint32_t group) { return CeilDiv(cols, group); }
-
-void DecodeRow(const std::byte* codes, const float* scales, uint64_t cols, uint32_t group,
+void DecodeRow(const std::byte* codes, const std::byte* scales, uint64_t cols, uint32_t group,
                float* out) {
   for (uint64_t c = 0; c < cols; ++c) {
-    out[c] = static_cast<float>(Int4Code(codes, c)) * scales[c / group];
+    out[c] = static_cast<float>(Int4Code(codes, c)) * LoadScale(scales, c / group);
   }
 }
 
-void EncodeRow(const float* values, uint64_t cols, uint32_t group, std::byte* codes,
-               float* scales) {
-  for (uint64_t begin = 0; begin < cols; begin += group) {
-    const uint64_t count = std::min<uint64_t>(group, cols - begin);
-    scales[begin / group] = Int4EncodeGroup(values + begin, count, codes + begin / 2);
+void EncodeRow(ConstMatrixView values, uint32_t group, std::byte* codes, std::byte* scales) {
+  for (uint64_t begin = 0; begin < values.cols; begin += group) {
+    const uint64_t count = std::min<uint64_t>(group, values.cols - begin);
+    const float scale = Int4EncodeGroup(values.data + begin, count, codes + begin / 2);
+    StoreScale(scale, begin / group, scales);
   }
 }
 
 }  // namespace
 
 extern constinit const FormatInfo kInt4GroupedInfo{
-    .id = {},
-    .name = {},
     .arithmetic = Arithmetic::kInteger,
+    .scale_kind = ScaleKind::kF32,
     .grouped = true,
     .row_bytes = Int4RowBytes,
-    .row_scales = RowScales,
     .decode_row = DecodeRow,
-    .encode_row = EncodeRow,
+    .encode_block = EncodeRow,
     .unpack_row = Int4UnpackRow,
     .lane_run = 8,
 };

@@ -1,45 +1,47 @@
-// Products with int4 weights. Part of avx2.cc.
+// Products with weights of 2 to 4 bits, packed as avx2_packings.h says. Part of avx2.cc.
 //
-// 32 bytes of codes hold 64 columns. Seen as sixteen 16-bit lanes, lane j holds columns 4j..4j+3 in
-// its four nibbles, so three shifts and masks give four vectors of 16-bit weights without widening.
-// The activations are kept in the same four planes: plane p of a chunk holds columns 4j+p. A
-// multiply-add of neighbours then sums columns 8l..8l+7 into 32-bit lane l, which is the contract's
-// virtual lane. Codes are stored as q + 8; the sums start at minus eight times the sum of the
-// activations of the lane.
+// The activations are kept in the planes of the weights: plane p of a chunk holds columns kPlanes * j
+// + p. So shifts and masks give vectors of 16-bit weights without widening, and multiply-adds sum
+// them into the contract's virtual lanes. What is stored exceeds the code by an offset; the sums start
+// at minus the offset times the sum of the activations of the lane.
 //
 // A prepared row: one scale per segment, padded to a line; then per segment eight starting sums and
 // the planes of its chunks. Columns that a chunk has beyond its segment have activation 0, so
-// whatever nibbles lie there do not count.
+// whatever codes lie there do not count.
 #pragma once
 
 #include "kernels/x86/avx2_activations.h"
+#include "kernels/x86/avx2_packings.h"
 #include "kernels/x86/avx2_tiles.h"
 
 namespace coli {
 namespace {
 
-constexpr uint32_t kInt4Chunk = 64;        // columns
-constexpr uint32_t kInt4ChunkBytes = 32;   // of codes
-constexpr uint32_t kInt4PlaneBytes = 128;  // the four planes of a chunk
-constexpr uint32_t kInt4MaxChunks = kMaxSegment / kInt4Chunk;
+constexpr uint32_t kPlaneBytes = 32;
+constexpr size_t kSumsBytes = 32;
 
-struct Int4Layout {
+template <class Packing>
+struct PlanesLayout {
+  static constexpr uint32_t kChunkColumns = 16 * Packing::kPlanes;
+  static constexpr uint32_t kChunkPlanesBytes = Packing::kPlanes * kPlaneBytes;
+
   uint32_t segment;  // columns
   uint32_t segments;
   uint32_t chunks;  // per segment
   size_t scale_bytes;
   size_t record_bytes;  // of one segment
 
-  Int4Layout(Format format, uint32_t cols)
-      : segment(format.group != 0 ? format.group : kMaxSegment),
+  PlanesLayout(Format format, uint32_t cols)
+      : segment(format.group != 0 ? format.group : Packing::kSegment),
         segments(CeilDivide(cols, segment)),
-        chunks(CeilDivide(segment, kInt4Chunk)),
+        chunks(CeilDivide(segment, kChunkColumns)),
         scale_bytes(RoundUpToLine(segments * sizeof(float))),
-        record_bytes(32 + size_t{chunks} * kInt4PlaneBytes) {}
+        record_bytes(kSumsBytes + size_t{chunks} * kChunkPlanesBytes) {}
 };
 
-size_t Int4PreparedBytes(Format format, uint32_t cols) {
-  const Int4Layout layout(format, cols);
+template <class Packing>
+size_t PlanesPreparedBytes(Format format, uint32_t cols) {
+  const PlanesLayout<Packing> layout(format, cols);
   return RoundUpToLine(layout.scale_bytes + layout.segments * layout.record_bytes);
 }
 
@@ -53,8 +55,22 @@ inline __m256i GatherPlanes(const int16_t* codes) {
   return _mm256_permutevar8x32_epi32(halves, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-// Writes the planes of 64 codes; returns the sum of the activations of each virtual lane.
-inline __m256i WritePlanes(const int16_t* codes, std::byte* out) {
+// The planes of one chunk of codes.
+template <uint32_t kPlanes>
+inline void GatherChunk(const int16_t* codes, __m256i* plane) {
+  alignas(32) int16_t planes[kPlanes][16];
+  for (uint32_t j = 0; j < 16; ++j) {
+    for (uint32_t p = 0; p < kPlanes; ++p) {
+      planes[p][j] = codes[kPlanes * j + p];
+    }
+  }
+  for (uint32_t p = 0; p < kPlanes; ++p) {
+    plane[p] = Load(planes[p]);
+  }
+}
+
+template <>
+inline void GatherChunk<4>(const int16_t* codes, __m256i* plane) {
   const __m256i a = GatherPlanes(codes);
   const __m256i b = GatherPlanes(codes + 16);
   const __m256i c = GatherPlanes(codes + 32);
@@ -63,19 +79,29 @@ inline __m256i WritePlanes(const int16_t* codes, std::byte* out) {
   const __m256i ab13 = _mm256_unpackhi_epi64(a, b);
   const __m256i cd02 = _mm256_unpacklo_epi64(c, d);
   const __m256i cd13 = _mm256_unpackhi_epi64(c, d);
-  const __m256i plane[4] = {
-      _mm256_permute2x128_si256(ab02, cd02, 0x20), _mm256_permute2x128_si256(ab13, cd13, 0x20),
-      _mm256_permute2x128_si256(ab02, cd02, 0x31), _mm256_permute2x128_si256(ab13, cd13, 0x31)};
+  plane[0] = _mm256_permute2x128_si256(ab02, cd02, 0x20);
+  plane[1] = _mm256_permute2x128_si256(ab13, cd13, 0x20);
+  plane[2] = _mm256_permute2x128_si256(ab02, cd02, 0x31);
+  plane[3] = _mm256_permute2x128_si256(ab13, cd13, 0x31);
+}
+
+// Writes the planes of one chunk of codes; returns the sum of the activations of each virtual lane.
+template <uint32_t kPlanes>
+inline __m256i WriteChunk(const int16_t* codes, std::byte* out) {
+  __m256i plane[kPlanes];
+  GatherChunk<kPlanes>(codes, plane);
   __m256i sum = _mm256_setzero_si256();
-  for (int p = 0; p < 4; ++p) {
-    Store(out + 32 * p, plane[p]);
+  for (uint32_t p = 0; p < kPlanes; ++p) {
+    Store(out + kPlaneBytes * p, plane[p]);
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(plane[p], _mm256_set1_epi16(1)));
   }
   return sum;
 }
 
-void Int4Prepare(Format format, const float* x, uint32_t cols, std::byte* out) {
-  const Int4Layout layout(format, cols);
+template <class Packing>
+void PlanesPrepare(Format format, const float* x, uint32_t cols, std::byte* out) {
+  using Layout = PlanesLayout<Packing>;
+  const Layout layout(format, cols);
   memset(out, 0, layout.scale_bytes);
   for (uint32_t s = 0; s < layout.segments; ++s) {
     const uint32_t begin = s * layout.segment;
@@ -85,36 +111,40 @@ void Int4Prepare(Format format, const float* x, uint32_t cols, std::byte* out) {
     memcpy(out + s * sizeof(float), &segment.scale, sizeof(float));
 
     std::byte* record = out + layout.scale_bytes + s * layout.record_bytes;
+    std::byte* planes = record + kSumsBytes;
     __m256i sum = _mm256_setzero_si256();
     for (uint32_t c = 0; c < layout.chunks; ++c) {
+      const int16_t* codes = segment.codes + c * Layout::kChunkColumns;
       sum = _mm256_add_epi32(
-          sum, WritePlanes(segment.codes + c * kInt4Chunk, record + 32 + c * kInt4PlaneBytes));
+          sum, WriteChunk<Packing::kPlanes>(codes, planes + c * Layout::kChunkPlanesBytes));
     }
-    Store(record, _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(sum, 3)));
+    Store(record, _mm256_mullo_epi32(sum, _mm256_set1_epi32(-Packing::kOffset)));
   }
 }
 
 // One matrix. kChunks: chunks per segment if known, else 0. kGrouped: one weight scale per segment,
 // else per row.
-template <uint32_t kChunks, bool kGrouped>
-struct Int4Codec {
+template <class Packing, uint32_t kChunks, bool kGrouped>
+struct PlanesCodec {
+  using Layout = PlanesLayout<Packing>;
   static constexpr uint32_t kTileTokens = 2;
   static constexpr uintptr_t kPrefetchBytes = 2048;
+  static constexpr uint32_t kMaxChunks = kMaxSegment / Layout::kChunkColumns;
 
-  Int4Layout layout;
+  Layout layout;
   const std::byte* codes;
-  const float* scales;
+  const std::byte* scales;
   size_t row_bytes;
   size_t segment_bytes;     // of codes
   uint32_t whole_segments;  // whose chunks lie within the row
 
-  explicit Int4Codec(const WeightView& w)
+  explicit PlanesCodec(const WeightView& w)
       : layout(w.format, w.cols),
         codes(w.codes),
         scales(w.scales),
-        row_bytes(w.cols / 2 + w.cols % 2),
-        segment_bytes(layout.segment / 2) {
-    const size_t reach = size_t{Chunks()} * kInt4ChunkBytes;
+        row_bytes(Packing::RowBytes(w.cols)),
+        segment_bytes(layout.segment * Packing::kChunkBytes / Layout::kChunkColumns) {
+    const size_t reach = size_t{Chunks()} * Packing::kChunkBytes;
     whole_segments =
         row_bytes < reach ? 0 : static_cast<uint32_t>((row_bytes - reach) / segment_bytes) + 1;
     whole_segments = whole_segments < layout.segments ? whole_segments : layout.segments;
@@ -127,7 +157,6 @@ struct Int4Codec {
                                                      const std::byte* x, size_t x_stride,
                                                      float weight_scale, __m256* lanes) const {
     const std::byte* record = x + layout.scale_bytes + s * layout.record_bytes;
-    const __m256i nibble = _mm256_set1_epi16(15);
     __m256i sum[kTokens];
 #pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
@@ -136,16 +165,15 @@ struct Int4Codec {
     const uint32_t chunk_count = Chunks();
 #pragma GCC unroll 4
     for (uint32_t c = 0; c < chunk_count; ++c) {
-      const __m256i v = Load(weights + c * kInt4ChunkBytes);
-      const __m256i plane[4] = {
-          _mm256_and_si256(v, nibble), _mm256_and_si256(_mm256_srli_epi16(v, 4), nibble),
-          _mm256_and_si256(_mm256_srli_epi16(v, 8), nibble), _mm256_srli_epi16(v, 12)};
+      const auto chunk = Packing::Load(weights + c * Packing::kChunkBytes);
+      const std::byte* planes = record + kSumsBytes + c * Layout::kChunkPlanesBytes;
+#pragma GCC unroll 8
+      for (uint32_t p = 0; p < Packing::kPlanes; ++p) {
+        const __m256i plane = Packing::Plane(chunk, static_cast<int>(p));
 #pragma GCC unroll 4
-      for (uint32_t t = 0; t < kTokens; ++t) {
-        const std::byte* planes = record + t * x_stride + 32 + c * kInt4PlaneBytes;
-#pragma GCC unroll 4
-        for (int p = 0; p < 4; ++p) {
-          sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(plane[p], Load(planes + 32 * p)));
+        for (uint32_t t = 0; t < kTokens; ++t) {
+          const __m256i activations = Load(planes + t * x_stride + kPlaneBytes * p);
+          sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(plane, activations));
           Pin(sum[t]);
         }
       }
@@ -162,7 +190,10 @@ struct Int4Codec {
   template <uint32_t kTokens>
   void Row(uint32_t row, const std::byte* x, size_t x_stride, float* y, size_t y_stride) const {
     const std::byte* weights = codes + row * row_bytes;
-    const float* row_scales = scales + size_t{row} * (kGrouped ? layout.segments : 1);
+    const size_t first_scale = size_t{row} * (kGrouped ? layout.segments : 1);
+    const auto scale_of = [&](uint32_t s) {
+      return kGrouped ? Packing::Scale(scales, first_scale + s) : 1.0F;
+    };
     __m256 lanes[kTokens];
 #pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
@@ -170,21 +201,21 @@ struct Int4Codec {
     }
     for (uint32_t s = 0; s < whole_segments; ++s) {
       const std::byte* here = weights + s * segment_bytes;
-      for (uint32_t line = 0; line < Chunks(); line += 2) {
-        PrefetchAhead(here + line * kInt4ChunkBytes, kPrefetchBytes);
+      for (uint32_t bytes = 0; bytes < Chunks() * Packing::kChunkBytes; bytes += kCacheLine) {
+        PrefetchAhead(here + bytes, kPrefetchBytes);
       }
-      Segment<kTokens>(here, s, x, x_stride, row_scales[kGrouped ? s : 0], lanes);
+      Segment<kTokens>(here, s, x, x_stride, scale_of(s), lanes);
     }
     for (uint32_t s = whole_segments; s < layout.segments; ++s) {
-      alignas(32) std::byte tail[kInt4MaxChunks * kInt4ChunkBytes] = {};
+      alignas(32) std::byte tail[kMaxChunks * Packing::kChunkBytes] = {};
       const size_t left = row_bytes - s * segment_bytes;
       memcpy(tail, weights + s * segment_bytes, left < sizeof(tail) ? left : sizeof(tail));
-      Segment<kTokens>(tail, s, x, x_stride, row_scales[kGrouped ? s : 0], lanes);
+      Segment<kTokens>(tail, s, x, x_stride, scale_of(s), lanes);
     }
 #pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
       const float sum = AddLanes(lanes[t]);
-      y[t * y_stride] = kGrouped ? sum : sum * row_scales[0];
+      y[t * y_stride] = kGrouped ? sum : sum * Packing::Scale(scales, first_scale);
     }
   }
 };
@@ -193,13 +224,13 @@ void Int4GroupedMultiply(const WeightView& w, const PreparedRows& x, uint32_t ro
                          uint32_t row_end, float* y, size_t y_stride) {
   switch (w.format.group) {
     case 64:
-      return Multiply<Int4Codec<1, true>>(w, x, row_begin, row_end, y, y_stride);
+      return Multiply<PlanesCodec<Int4Packing, 1, true>>(w, x, row_begin, row_end, y, y_stride);
     case 128:
-      return Multiply<Int4Codec<2, true>>(w, x, row_begin, row_end, y, y_stride);
+      return Multiply<PlanesCodec<Int4Packing, 2, true>>(w, x, row_begin, row_end, y, y_stride);
     case 256:
-      return Multiply<Int4Codec<4, true>>(w, x, row_begin, row_end, y, y_stride);
+      return Multiply<PlanesCodec<Int4Packing, 4, true>>(w, x, row_begin, row_end, y, y_stride);
     default:
-      return Multiply<Int4Codec<0, true>>(w, x, row_begin, row_end, y, y_stride);
+      return Multiply<PlanesCodec<Int4Packing, 0, true>>(w, x, row_begin, row_end, y, y_stride);
   }
 }
 
