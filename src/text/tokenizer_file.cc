@@ -113,9 +113,10 @@ class Reader {
         return Fail(ErrorCode::kCorrupt, "{}: expected tokens of 1 to {} bytes, found {} bytes",
                     where, kMaxTokenBytes, spelled.size());
       }
-      auto id = ReadId(&value, where);
+      const auto id = ReadId(&value, where);
       if (!id) {
-        return Wrap(std::move(id).error(), fmt::format("token {}", Shown(Json(spelled))));
+        const std::string place = fmt::format("{}: token {}", where, Shown(Json(spelled)));
+        return tl::unexpected<Error>(ReadId(&value, place).error());
       }
       auto bytes = UnspellBytes(spelled);
       const bool reachable = bytes.has_value();

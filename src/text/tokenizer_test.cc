@@ -225,7 +225,9 @@ TEST(Tokenizer, WhatIsNotImplementedIsRefusedByName) {
 TEST(Tokenizer, AFileThatContradictsItselfIsRefusedNamingTheField) {
   EXPECT_THAT(RefusalWith("/model/vocab/zz", 5),
               HasSubstr("model.vocab: expected unique ids, found 5 for"));
-  EXPECT_THAT(RefusalWith("/model/vocab/zz", -1), HasSubstr("found -1"));
+  EXPECT_THAT(
+      RefusalWith("/model/vocab/zz", -1),
+      HasSubstr("t.json: model.vocab: token \"zz\": expected an id from 0 to 16777215, found -1"));
   EXPECT_THAT(RefusalWith("/model/vocab/zz", 1 << 24),
               HasSubstr("expected an id from 0 to 16777215"));
   EXPECT_THAT(RefusalWith("/model/vocab/zz", 18446744073709551615u),
