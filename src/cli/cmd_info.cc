@@ -57,6 +57,7 @@ OrderedJson PlanJson(const Result<MemoryPlan>& plan) {
           {"kv_bytes_per_sequence", plan->kv_bytes_per_sequence},
           {"sequences", plan->sequences},
           {"scratch_bytes", plan->scratch_bytes},
+          {"staging_bytes", plan->staging_bytes},
           {"expert_cache_bytes", plan->expert_cache_bytes},
           {"context", plan->context}};
 }
@@ -132,6 +133,7 @@ std::string PlanText(const ModelFacts& facts) {
              fmt::format("{} for {} tokens",
                          FormatBytes(plan.kv_bytes_per_sequence * plan.sequences), plan.context)) +
          Row("  activations", FormatBytes(plan.scratch_bytes)) +
+         (plan.staging_bytes == 0 ? "" : Row("  conversion", FormatBytes(plan.staging_bytes))) +
          Row("  program", FormatBytes(plan.program_bytes));
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "cli/settings.h"
 #include "engine/validate.h"
 
@@ -71,8 +72,12 @@ std::string CaseText(const CaseReport& report, double tolerance) {
 Result<int> ValidateCommand(CommandContext& context) {
   const bool layers = context.line.Has("layers");
   COLI_ASSIGN_OR_RETURN(const ModelChoice choice, ChooseModel(context.line.argument, {}));
-  COLI_ASSIGN_OR_RETURN(const ValidationReport report,
-                        Validate(MakeEngineOptions(context.options, choice.directory), layers));
+  Progress progress(context.notes(), "loading the model", ProgressUnit::kBytes);
+  COLI_ASSIGN_OR_RETURN(
+      const ValidationReport report,
+      Validate(MakeEngineOptions(context.options, choice.directory), layers,
+               [&](uint64_t done, uint64_t total) { progress.Update(done, total); }));
+  progress.Clear();
   if (context.line.Has("json")) {
     context.out.Write(ReportJson(report, layers));
   } else {

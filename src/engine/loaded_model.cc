@@ -3,6 +3,7 @@
 #include "kernels/dispatch.h"
 #include "sys/io_threads.h"
 #include "sys/memory_meter.h"
+#include "tensor/format_name.h"
 
 namespace coli {
 namespace {
@@ -24,6 +25,18 @@ size_t ResolveThreads(const EngineOptions& options) {
   return options.threads != 0 ? options.threads : PhysicalCores();
 }
 
+Result<std::optional<Format>> ResolveFormat(const char* option, const std::string& name) {
+  if (name == "keep") {
+    return std::nullopt;
+  }
+  const std::optional<Format> format = ParseFormat(name);
+  if (!format) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected keep or one of {}; found {}", option,
+                FormatNames(), name);
+  }
+  return format;
+}
+
 }  // namespace
 
 Status CheckEngineOptions(const EngineOptions& options) {
@@ -35,12 +48,20 @@ Status CheckEngineOptions(const EngineOptions& options) {
                                : Ok();
 }
 
+Result<HeldFormats> ResolveFormats(const EngineOptions& options) {
+  HeldFormats formats;
+  COLI_ASSIGN_OR_RETURN(formats.experts, ResolveFormat("expert-format", options.expert_format));
+  COLI_ASSIGN_OR_RETURN(formats.dense, ResolveFormat("dense-format", options.dense_format));
+  return formats;
+}
+
 Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& config,
                              const WeightCatalog& catalog) {
   PlanInputs inputs;
   inputs.dense_bytes = catalog.matrix_bytes + catalog.vector_bytes;
   inputs.expert_bytes = catalog.expert_bytes;
   inputs.largest_expert_bytes = catalog.largest_expert_bytes;
+  inputs.largest_staging_bytes = catalog.largest_staging_bytes;
   inputs.available_bytes = AvailableMemoryBytes();
   inputs.threads = ResolveThreads(options);
   return PlanMemory(config, inputs, options);
@@ -62,16 +83,19 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const EngineOptions& opti
 Status LoadedModel::Build(const EngineOptions& options, const Progress& progress,
                           const IoFactory& io) {
   COLI_ASSIGN_OR_RETURN(kernels_, SelectKernels(options.isa));
+  COLI_ASSIGN_OR_RETURN(const HeldFormats formats, ResolveFormats(options));
   COLI_ASSIGN_OR_RETURN(WeightCatalog catalog,
-                        LocateWeights(config_, container_, options.load_mtp));
+                        LocateWeights(config_, container_, options.load_mtp, formats));
   COLI_ASSIGN_OR_RETURN(plan_, PlanModel(options, config_, catalog));
-  COLI_ASSIGN_OR_RETURN(weights_,
-                        LoadWeights(config_, container_, catalog, options.load_mtp, progress));
   pool_ = std::make_unique<ThreadPool>(ResolveThreads(options));
+  COLI_ASSIGN_OR_RETURN(
+      weights_, LoadWeights(config_, container_, catalog, options.load_mtp, *pool_, progress));
   backend_ = std::make_unique<Backend>(*kernels_, *pool_);
   ExpertStoreOptions store;
   store.budget_bytes = plan_.expert_cache_bytes;
   store.max_experts = options.cache_experts;
+  store.staging_bytes = plan_.staging_bytes;
+  store.pool = pool_.get();
   COLI_ASSIGN_OR_RETURN(experts_, ExpertStore::Create(store, std::move(catalog.experts),
                                                       io ? io() : MakeIoThreads(options.io_threads),
                                                       MakeLruPolicy()));

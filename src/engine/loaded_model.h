@@ -59,6 +59,9 @@ class LoadedModel {
 // Ranges of the plain numbers among the options.
 Status CheckEngineOptions(const EngineOptions& options);
 
+// The formats that the options name. Error: kInvalidArgument listing the names.
+Result<HeldFormats> ResolveFormats(const EngineOptions& options);
+
 // Facts and plan of a model directory without loading it.
 Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& config,
                              const WeightCatalog& catalog);

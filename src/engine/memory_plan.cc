@@ -11,6 +11,8 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 // Code, libraries, stacks, the tokenizer and the tensor directory.
 constexpr uint64_t kProgramBytes = 64 * kMiB;
 constexpr uint32_t kDefaultContext = 4096;
+// Experts that are read or converted at the same time, where they are converted at all.
+constexpr uint64_t kStagedExperts = 2;
 
 // What stays untouched for the rest of the machine when the user did not name a budget.
 uint64_t Reserve(uint64_t available) { return std::max(512 * kMiB, available / 10); }
@@ -61,6 +63,7 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
   plan.scratch_bytes =
       Forward::ScratchBytes(config, StepLimits(options, plan.context), inputs.threads);
   plan.sequences = 1;
+  plan.staging_bytes = kStagedExperts * inputs.largest_staging_bytes;
   plan.expert_cache_bytes = inputs.largest_expert_bytes;  // the least that works: one slot
   if (plan.total() > plan.budget_bytes) {
     return Fail(
@@ -69,8 +72,9 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
         "activations, {} for one "
         "expert, {} program); the budget is {}: raise --ram, or lower --ctx or --prefill-chunk",
         Megabytes(plan.total()), Megabytes(plan.dense_bytes), Megabytes(plan.kv_bytes_per_sequence),
-        plan.context, Megabytes(plan.scratch_bytes), Megabytes(plan.expert_cache_bytes),
-        Megabytes(plan.program_bytes), Megabytes(plan.budget_bytes));
+        plan.context, Megabytes(plan.scratch_bytes),
+        Megabytes(plan.expert_cache_bytes + plan.staging_bytes), Megabytes(plan.program_bytes),
+        Megabytes(plan.budget_bytes));
   }
   uint64_t left = plan.budget_bytes - plan.total();
   // More sequences only from what a token's experts do not need: a cache below that reads

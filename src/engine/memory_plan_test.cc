@@ -36,6 +36,19 @@ TEST(MemoryPlan, StaysWithinTheBudgetAndUsesItForExperts) {
   EXPECT_GE(plan->total(), 500 * kMb - 2 * kMb);
 }
 
+TEST(MemoryPlan, RoomToConvertExpertsComesOutOfTheBudget) {
+  PlanInputs inputs = Inputs();
+  inputs.largest_staging_bytes = 30 * kMb;
+  const auto without = PlanMemory(Config(), Inputs(), Budget(500 * kMb));
+  const auto with = PlanMemory(Config(), inputs, Budget(500 * kMb));
+
+  ASSERT_TRUE(without.has_value() && with.has_value());
+  EXPECT_EQ(without->staging_bytes, 0U);
+  EXPECT_GE(with->staging_bytes, 30 * kMb);
+  EXPECT_EQ(with->expert_cache_bytes, without->expert_cache_bytes - with->staging_bytes);
+  EXPECT_LE(with->total(), 500 * kMb);
+}
+
 TEST(MemoryPlan, NeverPlansMoreThanAllExperts) {
   const auto plan = PlanMemory(Config(), Inputs(), Budget(20000 * kMb));
 

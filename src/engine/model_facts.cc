@@ -10,6 +10,7 @@
 #include "store/container.h"
 #include "sys/memory_meter.h"
 #include "sys/thread_pool.h"
+#include "tensor/format_name.h"
 
 namespace coli {
 namespace {
@@ -27,33 +28,28 @@ std::optional<uint32_t> LayerOf(std::string_view name) {
   return parsed.ec == std::errc{} ? std::optional(layer) : std::nullopt;
 }
 
-std::string FormatName(Format format) {
-  const std::string_view name = Info(format).name;
-  return format.group == 0 ? std::string(name) : fmt::format("{} {}", name, format.group);
-}
-
 void CountFormats(const WeightCatalog& catalog, ModelFacts& facts) {
   const uint32_t main_layers = facts.config.num_layers();
-  const auto count = [&](const std::string& name, Format format, uint64_t bytes) {
-    facts.formats[TensorRole(name, main_layers)][FormatName(format)] += bytes;
+  const auto count = [&](const WeightEntry& entry) {
+    facts.formats[TensorRole(entry.name, main_layers)][FormatName(entry.format)] += entry.bytes;
   };
-  for (const WeightEntry& entry : catalog.dense) {
-    count(entry.name, entry.format, entry.bytes);
-  }
+  std::ranges::for_each(catalog.dense, count);
   for (const auto& layer : catalog.experts) {
     for (const ExpertRecord& expert : layer) {
       for (const StoredMatrix* matrix : {&expert.gate, &expert.up, &expert.down}) {
-        count(matrix->name, matrix->format, matrix->bytes());
+        count(EntryOf(*matrix));
       }
     }
   }
 }
 
 // The MTP layers, too, if the directory has them.
-Result<WeightCatalog> LocateAll(const ModelConfig& config, const Container& container) {
+Result<WeightCatalog> LocateAll(const ModelConfig& config, const Container& container,
+                                const HeldFormats& formats) {
   const std::string first_mtp_tensor =
       fmt::format("{}{}.eh_proj.weight", kLayerPrefix, config.num_layers());
-  return LocateWeights(config, container, config.mtp_layers > 0 && container.Has(first_mtp_tensor));
+  return LocateWeights(config, container, config.mtp_layers > 0 && container.Has(first_mtp_tensor),
+                       formats);
 }
 
 }  // namespace
@@ -111,9 +107,10 @@ Result<ModelFacts> InspectModel(const EngineOptions& options) {
       ModelConfig config,
       LoadModelConfig(options.model_dir, ModelOverrides{options.latent_norm_eps}));
   COLI_ASSIGN_OR_RETURN(const Container container, Container::Open(options.model_dir));
+  COLI_ASSIGN_OR_RETURN(const HeldFormats formats, ResolveFormats(options));
   COLI_ASSIGN_OR_RETURN(const WeightCatalog catalog,
-                        LocateWeights(config, container, options.load_mtp));
-  COLI_ASSIGN_OR_RETURN(const WeightCatalog everything, LocateAll(config, container));
+                        LocateWeights(config, container, options.load_mtp, formats));
+  COLI_ASSIGN_OR_RETURN(const WeightCatalog everything, LocateAll(config, container, formats));
   COLI_ASSIGN_OR_RETURN(const KernelTable* kernels, SelectKernels(options.isa));
   auto plan = PlanModel(options, config, catalog);
   ModelFacts facts{.config = std::move(config),

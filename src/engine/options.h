@@ -25,6 +25,9 @@ struct EngineOptions {
   uint32_t prefill_chunk = 256;  // prompt rows of one step
   uint32_t max_sequences = 1;    // whose KV cache is kept at the same time
   uint32_t io_threads = 4;
+  // Number formats that weights are held in: names that ParseFormat knows, or "keep".
+  std::string expert_format = "keep";
+  std::string dense_format = "keep";
   AttentionForm attention = AttentionForm::kAbsorbed;
   std::optional<float> latent_norm_eps;  // overrides rms_norm_eps in the two latent norms
   bool load_mtp = false;                 // keep the MTP layers, too

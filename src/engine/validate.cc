@@ -244,7 +244,8 @@ class Replay {
 
 }  // namespace
 
-Result<ValidationReport> Validate(const EngineOptions& user_options, bool compare_layers) {
+Result<ValidationReport> Validate(const EngineOptions& user_options, bool compare_layers,
+                                  const std::function<void(uint64_t, uint64_t)>& progress) {
   COLI_ASSIGN_OR_RETURN(const Fixture fixture, Fixture::Open(user_options.model_dir));
   EngineOptions options = user_options;
   options.logits_for_all_rows = true;
@@ -257,7 +258,8 @@ Result<ValidationReport> Validate(const EngineOptions& user_options, bool compar
     longest = std::max(longest, c.ids.size());
   }
   options.context = static_cast<uint32_t>(longest);
-  COLI_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options));
+  COLI_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model,
+                        LoadedModel::Load(options, progress));
   ValidationReport report;
   report.tolerance = fixture.tolerance();
   report.ok = true;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,7 +41,8 @@ struct ValidationReport {
 
 // `options.model_dir` holds model, reference.json and reference.safetensors. Errors: a damaged or
 // incomplete fixture or model, naming file and field. Mismatches are no errors: they are in the
-// report.
-Result<ValidationReport> Validate(const EngineOptions& options, bool compare_layers);
+// report. `progress` is that of LoadedModel::Load.
+Result<ValidationReport> Validate(const EngineOptions& options, bool compare_layers,
+                                  const std::function<void(uint64_t, uint64_t)>& progress = {});
 
 }  // namespace coli

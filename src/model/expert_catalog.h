@@ -3,7 +3,8 @@
 //   one by one   mlp.experts.<e>.{gate,up}_proj.weight [I, H] and .down_proj.weight [H, I]
 //   fused        mlp.experts.gate_up_proj [E, 2I, H], gate rows first, and .down_proj [E, H, I]
 //
-// Nothing is read; every shape is checked.
+// The fused tensors may also be transposed, [E, H, 2I] and [E, I, H]. Nothing is read; every shape
+// is checked.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "store/conversion.h"
 #include "store/testing/write_safetensors.h"
 
 namespace coli {
@@ -50,8 +51,8 @@ class ExpertCatalogTest : public ::testing::Test {
     return LocateExperts(Config(inner), *container_, 2);
   }
 
-  // The fused layout, [out, in].
-  static std::vector<TensorToWrite> Fused(uint32_t inner = kInner) {
+  // The fused layout, [out, in] or transposed.
+  static std::vector<TensorToWrite> Fused(uint32_t inner = kInner, bool transposed = false) {
     std::vector<float> gate_up;
     std::vector<float> down;
     for (uint32_t e = 0; e < kExperts; ++e) {
@@ -61,9 +62,22 @@ class ExpertCatalogTest : public ::testing::Test {
         stack.insert(stack.end(), values.begin(), values.end());
       }
     }
-    return {
-        FloatTensor(std::string(kPrefix) + "gate_up_proj", {kExperts, 2 * inner, kHidden}, gate_up),
-        FloatTensor(std::string(kPrefix) + "down_proj", {kExperts, kHidden, inner}, down)};
+    return {Stack("gate_up_proj", 2 * inner, kHidden, gate_up, transposed),
+            Stack("down_proj", kHidden, inner, down, transposed)};
+  }
+
+  static TensorToWrite Stack(const std::string& name, uint32_t rows, uint32_t cols,
+                             const std::vector<float>& values, bool transposed) {
+    if (!transposed) {
+      return FloatTensor(kPrefix + name, {kExperts, rows, cols}, values);
+    }
+    std::vector<float> exchanged(values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const size_t expert = i / (rows * cols);
+      const size_t r = i / cols % rows;
+      exchanged[(expert * cols + i % cols) * rows + r] = values[i];
+    }
+    return FloatTensor(kPrefix + name, {kExperts, cols, rows}, exchanged);
   }
 
   static std::vector<TensorToWrite> OneByOne() {
@@ -85,20 +99,39 @@ class ExpertCatalogTest : public ::testing::Test {
     ASSERT_EQ(directory->at(1).size(), kExperts);
     for (uint32_t e = 0; e < kExperts; ++e) {
       const ExpertRecord& record = directory->at(1)[e];
-      ExpectMatrix(record.gate, inner, kHidden, Pattern(e, "gate", inner));
-      ExpectMatrix(record.up, inner, kHidden, Pattern(e, "up", inner));
-      ExpectMatrix(record.down, kHidden, inner, Pattern(e, "down", inner));
+      const FfnView view = Read(record);
+      ExpectMatrix(view.gate, inner, kHidden, Pattern(e, "gate", inner));
+      ExpectMatrix(view.up, inner, kHidden, Pattern(e, "up", inner));
+      ExpectMatrix(view.down, kHidden, inner, Pattern(e, "down", inner));
     }
   }
 
-  void ExpectMatrix(const StoredMatrix& matrix, uint32_t rows, uint32_t cols,
-                    const std::vector<float>& expected) {
-    SCOPED_TRACE(matrix.name);
-    EXPECT_EQ(matrix.rows, rows);
-    EXPECT_EQ(matrix.cols, cols);
-    const auto buffer = AlignedBuffer::Allocate(Container::PackedBytes(matrix)).value();
-    ASSERT_TRUE(container_->Read(matrix, buffer.bytes()));
-    EXPECT_EQ(std::vector<float>(buffer.floats(), buffer.floats() + expected.size()), expected);
+  // The expert as an ExpertStore holds it.
+  FfnView Read(const ExpertRecord& record) {
+    const ExpertLayout layout(record);
+    stored_ = AlignedBuffer::Allocate(ExpertLayout::BufferBytes(record)).value();
+    for (const ExpertLayout::Read& read : layout.reads()) {
+      EXPECT_TRUE(
+          read.file->ReadExact(read.offset, stored_.bytes().subspan(read.position, read.bytes)));
+    }
+    const FfnView stored = layout.View(stored_.data(), record);
+    if (!record.converts()) {
+      return stored;
+    }
+    held_ = AlignedBuffer::Allocate(HeldBytes(record)).value();
+    ThreadPool pool(2);
+    return ConvertExpert(record, stored, held_.bytes(), pool).value();
+  }
+
+  static void ExpectMatrix(const WeightView& view, uint32_t rows, uint32_t cols,
+                           const std::vector<float>& expected) {
+    ASSERT_EQ(view.rows, rows);
+    ASSERT_EQ(view.cols, cols);
+    std::vector<float> values(expected.size());
+    for (uint32_t r = 0; r < rows; ++r) {
+      DecodeRow(view, r, values.data() + size_t{r} * cols);
+    }
+    EXPECT_EQ(values, expected);
   }
 
   void ExpectError(const Result<ExpertDirectory>& directory, ErrorCode code,
@@ -112,6 +145,8 @@ class ExpertCatalogTest : public ::testing::Test {
 
   TempDirectory directory_;
   std::optional<Container> container_;
+  AlignedBuffer stored_;
+  AlignedBuffer held_;
 };
 
 TEST_F(ExpertCatalogTest, FindsExpertsOneByOne) {
@@ -131,6 +166,28 @@ TEST_F(ExpertCatalogTest, FusedExpertsMayBeSquare) {
   Write(Fused(kHalf));
 
   ExpectExperts(Locate(kHalf), kHalf);
+}
+
+TEST_F(ExpertCatalogTest, FusedExpertsMayBeTransposed) {
+  Write(Fused(kInner, true));
+
+  ExpectExperts(Locate());
+}
+
+// gate_up fits both orders; down tells.
+TEST_F(ExpertCatalogTest, SquareFusedExpertsMayBeTransposed) {
+  constexpr uint32_t kHalf = kHidden / 2;
+  Write(Fused(kHalf, true));
+
+  ExpectExperts(Locate(kHalf), kHalf);
+}
+
+TEST_F(ExpertCatalogTest, FusedTensorsInTwoOrdersAreRefused) {
+  std::vector<TensorToWrite> tensors = Fused();
+  tensors[1] = Fused(kInner, true)[1];
+  Write(tensors);
+
+  ExpectError(Locate(), ErrorCode::kCorrupt, {"mlp.experts.down_proj", "[3, 6, 4]", "[3, 4, 6]"});
 }
 
 TEST_F(ExpertCatalogTest, BothLayoutsInOneLayerAreRefused) {

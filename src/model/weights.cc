@@ -6,13 +6,15 @@
 
 #include "base/checked_math.h"
 #include "model/expert_catalog.h"
+#include "store/conversion.h"
 
 namespace coli {
 namespace {
 
-// The checkpoint's tensors in words: calls visitor.Matrix(view, name, rows, cols) and
-// visitor.Vector(floats, name, count) for every always-used tensor. Names and shapes
-// are those of the parameters of transformers' GlmMoeDsaForCausalLM.
+// The checkpoint's tensors in words: calls visitor.Matrix(view, name, rows, cols),
+// visitor.Chooser(view, name, rows, cols) for matrices whose products choose what is computed at
+// all, and visitor.Vector(floats, name, count) for every always-used tensor. Names and shapes are
+// those of the parameters of transformers' GlmMoeDsaForCausalLM.
 template <class Visitor>
 class Walk {
  public:
@@ -77,7 +79,7 @@ class Walk {
     COLI_RETURN_IF_ERROR(visit_.Matrix(w.wk, p + "wk.weight", x.head_dim, hidden_));
     COLI_RETURN_IF_ERROR(visit_.Vector(w.k_norm, p + "k_norm.weight", x.head_dim));
     COLI_RETURN_IF_ERROR(visit_.Vector(w.k_norm_bias, p + "k_norm.bias", x.head_dim));
-    return visit_.Matrix(w.weights_proj, p + "weights_proj.weight", x.heads, hidden_);
+    return visit_.Chooser(w.weights_proj, p + "weights_proj.weight", x.heads, hidden_);
   }
 
   Status Ffn(FfnView& w, const std::string& p, uint32_t inner) {
@@ -88,7 +90,7 @@ class Walk {
 
   Status Moe(MoeWeights& w, const std::string& p) {
     COLI_RETURN_IF_ERROR(
-        visit_.Matrix(w.router, p + "gate.weight", config_.router.experts, hidden_));
+        visit_.Chooser(w.router, p + "gate.weight", config_.router.experts, hidden_));
     COLI_RETURN_IF_ERROR(visit_.Vector(w.correction_bias, p + "gate.e_score_correction_bias",
                                        config_.router.experts));
     if (config_.shared_experts == 0) {
@@ -119,16 +121,25 @@ Status WalkWeights(const ModelConfig& config, bool with_mtp, Visitor& visitor,
   return Walk<Visitor>(config, with_mtp, visitor).Run(weights);
 }
 
+Result<StoredMatrix> FindHeld(const Container& container, const std::string& name, uint32_t rows,
+                              uint32_t cols, std::optional<Format> format) {
+  COLI_ASSIGN_OR_RETURN(StoredMatrix stored, container.FindMatrix(name, rows, cols));
+  if (format) {
+    COLI_RETURN_IF_ERROR(ConvertTo(*format, stored));
+  }
+  return stored;
+}
+
 // Lists every tensor and adds up what the matrices will take.
 struct Cataloguer {
   const Container& container;
   WeightCatalog& catalog;
 
   Status Matrix(WeightView&, const std::string& name, uint32_t rows, uint32_t cols) {
-    COLI_ASSIGN_OR_RETURN(const StoredMatrix stored, container.FindMatrix(name, rows, cols));
-    catalog.dense.push_back({name, stored.format, stored.bytes()});
-    catalog.matrix_bytes += AlignUp(Container::PackedBytes(stored), 64);
-    return Ok();
+    return Add(FindHeld(container, name, rows, cols, catalog.formats.dense));
+  }
+  Status Chooser(WeightView&, const std::string& name, uint32_t rows, uint32_t cols) {
+    return Add(container.FindMatrix(name, rows, cols));
   }
   Status Vector(std::vector<float>&, const std::string& name, uint32_t count) {
     COLI_ASSIGN_OR_RETURN(const StoredVector stored, container.FindVector(name, count));
@@ -136,50 +147,95 @@ struct Cataloguer {
     catalog.vector_bytes += count * sizeof(float);
     return Ok();
   }
+
+  Status Add(Result<StoredMatrix> matrix) {
+    COLI_RETURN_IF_ERROR(matrix);
+    catalog.dense.push_back(EntryOf(*matrix));
+    catalog.matrix_bytes += AlignUp(HeldBytes(*matrix), 64);
+    return Ok();
+  }
 };
 
 // Reads every tensor to its place.
 struct Loader {
   const Container& container;
+  const HeldFormats& formats;
+  ThreadPool& pool;
   std::span<std::byte> free;
   uint64_t total = 0;
   const std::function<void(uint64_t, uint64_t)>& progress;
 
   Status Matrix(WeightView& view, const std::string& name, uint32_t rows, uint32_t cols) {
-    COLI_ASSIGN_OR_RETURN(const StoredMatrix stored, container.FindMatrix(name, rows, cols));
-    COLI_ASSIGN_OR_RETURN(view, container.Read(stored, free));
-    free = free.subspan(AlignUp(Container::PackedBytes(stored), 64));
-    if (progress) {
-      progress(total - free.size(), total);
-    }
-    return Ok();
+    return Read(view, FindHeld(container, name, rows, cols, formats.dense));
+  }
+  Status Chooser(WeightView& view, const std::string& name, uint32_t rows, uint32_t cols) {
+    return Read(view, container.FindMatrix(name, rows, cols));
   }
   Status Vector(std::vector<float>& floats, const std::string& name, uint32_t count) {
     COLI_ASSIGN_OR_RETURN(floats, container.ReadVector(name, count));
     return Ok();
   }
+
+  Status Read(WeightView& view, Result<StoredMatrix> matrix) {
+    COLI_RETURN_IF_ERROR(matrix);
+    if (matrix->converts()) {
+      const auto converted = [&](uint64_t bytes) { Report(bytes); };
+      COLI_ASSIGN_OR_RETURN(view, ReadConverted(*matrix, free, pool, converted));
+    } else {
+      COLI_ASSIGN_OR_RETURN(view, container.Read(*matrix, free));
+    }
+    free = free.subspan(AlignUp(HeldBytes(*matrix), 64));
+    Report(0);
+    return Ok();
+  }
+  // `bytes` of the matrix being read are there.
+  void Report(uint64_t bytes) const {
+    if (progress) {
+      progress(total - free.size() + bytes, total);
+    }
+  }
 };
 
-// Prices the experts and puts them into the catalog.
-void CountExperts(ExpertDirectory experts, WeightCatalog& catalog) {
-  for (const auto& layer : experts) {
-    for (const ExpertRecord& record : layer) {
+// Lets the experts be held as asked for, prices them and puts them into the catalog.
+Status AddExperts(ExpertDirectory experts, WeightCatalog& catalog) {
+  for (auto& layer : experts) {
+    for (ExpertRecord& record : layer) {
+      if (catalog.formats.experts) {
+        for (StoredMatrix* matrix : {&record.gate, &record.up, &record.down}) {
+          COLI_RETURN_IF_ERROR(ConvertTo(*catalog.formats.experts, *matrix));
+        }
+      }
       const uint64_t bytes = ExpertStore::SlotBytes(record);
       catalog.expert_bytes += bytes;
       catalog.largest_expert_bytes = std::max(catalog.largest_expert_bytes, bytes);
+      catalog.largest_staging_bytes =
+          std::max(catalog.largest_staging_bytes, ExpertStore::StagingBytes(record));
       ++catalog.expert_count;
     }
   }
   catalog.experts = std::move(experts);
+  return Ok();
 }
 
-Status RefuseBiases(const Container& container) {
+// Tensors that mean another model, or another number format, than the ones read here.
+Status RefuseForeignTensors(const Container& container) {
+  constexpr std::pair<std::string_view, std::string_view> kForeign[] = {
+      {"_proj.bias", "this model family has no projection biases"},
+      {"_proj_with_mqa.bias", "this model family has no projection biases"},
+      {"_proj_bias", "this model family has no projection biases"},
+      {".weight_scale", "this way to quantise is not implemented"},
+      {".weight_scale_2", "this way to quantise is not implemented"},
+      {".weight_packed", "this way to quantise is not implemented"},
+      {".input_scale", "static scales of activations are not implemented"},
+      {".k_scale", "static scales of the KV cache are not implemented"},
+      {".v_scale", "static scales of the KV cache are not implemented"},
+  };
   for (const auto& [name, tensor] : container.tensors()) {
-    if (name.ends_with("_proj.bias") || name.ends_with("_proj_with_mqa.bias") ||
-        name.ends_with("_proj_bias")) {
-      return Fail(ErrorCode::kUnsupported,
-                  "{}: tensor {}: this model family has no projection biases",
-                  container.directory().string(), name);
+    for (const auto& [suffix, reason] : kForeign) {
+      if (name.ends_with(suffix)) {
+        return Fail(ErrorCode::kUnsupported, "{}: tensor {}: {}", container.directory().string(),
+                    name, reason);
+      }
     }
   }
   return Ok();
@@ -187,25 +243,31 @@ Status RefuseBiases(const Container& container) {
 
 }  // namespace
 
+WeightEntry EntryOf(const StoredMatrix& matrix) {
+  return {matrix.name, matrix.held(), matrix.converts() ? HeldBytes(matrix) : matrix.bytes()};
+}
+
 Result<WeightCatalog> LocateWeights(const ModelConfig& config, const Container& container,
-                                    bool with_mtp) {
-  COLI_RETURN_IF_ERROR(RefuseBiases(container));
+                                    bool with_mtp, const HeldFormats& formats) {
+  COLI_RETURN_IF_ERROR(RefuseForeignTensors(container));
   WeightCatalog catalog;
+  catalog.formats = formats;
   Cataloguer cataloguer{container, catalog};
   ModelWeights unused;
   COLI_RETURN_IF_ERROR(WalkWeights(config, with_mtp, cataloguer, unused));
   const uint32_t layers = config.num_layers() + (with_mtp ? config.mtp_layers : 0);
   COLI_ASSIGN_OR_RETURN(ExpertDirectory experts, LocateExperts(config, container, layers));
-  CountExperts(std::move(experts), catalog);
+  COLI_RETURN_IF_ERROR(AddExperts(std::move(experts), catalog));
   return catalog;
 }
 
 Result<ModelWeights> LoadWeights(const ModelConfig& config, const Container& container,
-                                 const WeightCatalog& catalog, bool with_mtp,
+                                 const WeightCatalog& catalog, bool with_mtp, ThreadPool& pool,
                                  const std::function<void(uint64_t, uint64_t)>& progress) {
   ModelWeights weights;
   COLI_ASSIGN_OR_RETURN(weights.bytes, AlignedBuffer::Allocate(catalog.matrix_bytes));
-  Loader loader{container, weights.bytes.bytes(), catalog.matrix_bytes, progress};
+  Loader loader{container, catalog.formats, pool, weights.bytes.bytes(), catalog.matrix_bytes,
+                progress};
   COLI_RETURN_IF_ERROR(WalkWeights(config, with_mtp, loader, weights));
   if (config.tied_embeddings) {
     weights.lm_head = weights.embed;

@@ -16,6 +16,7 @@
 #include "store/container.h"
 #include "store/expert_store.h"
 #include "sys/aligned_buffer.h"
+#include "sys/thread_pool.h"
 #include "tensor/tensor_view.h"
 
 namespace coli {
@@ -70,33 +71,44 @@ struct ModelWeights {
   AlignedBuffer bytes;  // what the views point into
 };
 
-// One always-used tensor, as it is stored.
+// The number formats that matrices are to be held in; none: those they are stored in. What chooses
+// (the router, the indexer's weights_proj), norms and biases stay as they are.
+struct HeldFormats {
+  std::optional<Format> experts;
+  std::optional<Format> dense;  // of what every token uses
+};
+
+// One tensor, as it will be held.
 struct WeightEntry {
   std::string name;
   Format format;
   uint64_t bytes = 0;
 };
+WeightEntry EntryOf(const StoredMatrix& matrix);
 
 // Everything of a model that the container holds, found and checked, nothing read yet.
 struct WeightCatalog {
-  std::vector<WeightEntry> dense;  // in the order of the forward pass
+  HeldFormats formats;
+  std::vector<WeightEntry> dense;  // always used, in the order of the forward pass
   uint64_t matrix_bytes = 0;       // what LoadWeights will take for matrices
   uint64_t vector_bytes = 0;       // and for norms and biases, widened to f32
   ExpertDirectory experts;         // by layer, MTP layers included when asked for
   uint64_t expert_bytes = 0;       // of all, as they are held in RAM
   uint64_t largest_expert_bytes = 0;
+  uint64_t largest_staging_bytes = 0;  // what reading an expert takes besides; 0: none converts
   uint64_t expert_count = 0;
 };
 
 // Errors name the missing or mismatched tensor, its file, what was expected and found. Refuses
-// checkpoints with projection biases, which this family does not have.
+// checkpoints with tensors that mean something else than is computed here (projection biases, scales
+// of other ways to quantise), and to convert what is quantised.
 Result<WeightCatalog> LocateWeights(const ModelConfig& config, const Container& container,
-                                    bool with_mtp);
+                                    bool with_mtp, const HeldFormats& formats = {});
 
-// Reads all always-used weights; `catalog` was made with the same `with_mtp`.
-// `progress` is called with bytes done and in all.
+// Reads all always-used weights, and converts them in the threads of `pool`; `catalog` was made with
+// the same `with_mtp`. `progress` is called with bytes done and in all.
 Result<ModelWeights> LoadWeights(const ModelConfig& config, const Container& container,
-                                 const WeightCatalog& catalog, bool with_mtp,
+                                 const WeightCatalog& catalog, bool with_mtp, ThreadPool& pool,
                                  const std::function<void(uint64_t, uint64_t)>& progress = {});
 
 }  // namespace coli

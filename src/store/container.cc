@@ -21,6 +21,7 @@ constexpr std::string_view kReferenceName =
     "reference.safetensors";  // expected results beside a test model
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 constexpr std::string_view kScalesSuffix = ".qs";
+constexpr std::string_view kFp8ScalesSuffix = "_scale_inv";  // multipliers, in spite of the name
 constexpr std::string_view kStampsKey = "colibri.fmt";
 constexpr size_t kMaxStamps = 4096;
 constexpr uint64_t kMaxIndexBytes = uint64_t{64} << 20;
@@ -98,9 +99,20 @@ std::string Describe(const StoredTensor& tensor) {
   return fmt::format("{} {}", Name(tensor.dtype), ShapeText(tensor.shape));
 }
 
+// Error unless the tensor has the shape [rows, cols].
+Status RequireShape(const StoredTensor& tensor, std::string_view name, uint64_t rows,
+                    uint64_t cols) {
+  if (tensor.shape == std::vector<uint64_t>{rows, cols}) {
+    return Ok();
+  }
+  return Fail(ErrorCode::kCorrupt, "{}: expected shape [{}, {}], found {}", Place(tensor, name),
+              rows, cols, Describe(tensor));
+}
+
 tl::unexpected<Error> UnsupportedDType(const StoredTensor& tensor, std::string_view name) {
   return Fail(ErrorCode::kUnsupported,
-              "{}: expected F32, BF16, F16, or U8 with scales, found {}, which is not implemented",
+              "{}: expected F32, BF16, F16, F8_E4M3 or U8 with scales, found {}, which is not "
+              "implemented",
               Place(tensor, name), Describe(tensor));
 }
 
@@ -114,13 +126,22 @@ bool IsRoutedExpert(std::string_view name) {
 }  // namespace
 
 StoredMatrix StoredMatrix::Rows(uint32_t begin, uint32_t count) const {
-  COLI_CHECK(scales.bytes == 0 && begin <= rows && count <= rows - begin);
-  const uint64_t row_bytes = Info(format).row_bytes(cols);
+  COLI_CHECK(scales.bytes == 0 && begin <= rows && count > 0 && count <= rows - begin);
+  const uint64_t element_bytes = Info(format).row_bytes(1);
+  const uint64_t row_distance = column_stride != 0 ? 1 : cols;
   StoredMatrix part = *this;
   part.rows = count;
-  part.codes.offset += begin * row_bytes;
-  part.codes.bytes = count * row_bytes;
+  part.codes.offset += begin * row_distance * element_bytes;
+  part.codes.bytes -= (rows - count) * row_distance * element_bytes;
   return part;
+}
+
+StoredMatrix StoredMatrix::Transposed() const {
+  COLI_CHECK(scales.bytes == 0 && column_stride == 0);
+  StoredMatrix transposed = *this;
+  std::swap(transposed.rows, transposed.cols);
+  transposed.column_stride = cols;
+  return transposed;
 }
 
 Result<Container> Container::Open(const fs::path& directory) {
@@ -241,22 +262,46 @@ Result<StoredMatrix> Container::FindMatrix(std::string_view name, uint32_t rows,
   if (IsCodes(tensor->dtype)) {
     return FindQuantized(name, *tensor, rows, cols);
   }
+  if (tensor->dtype == DType::kF8E4m3) {
+    return FindFp8(name, *tensor, rows, cols);
+  }
   return UnsupportedDType(*tensor, name);
 }
 
 Result<StoredMatrix> Container::FindFloats(std::string_view name, const StoredTensor& tensor,
                                            uint32_t rows, uint32_t cols) const {
-  if (tensor.shape != std::vector<uint64_t>{rows, cols}) {
-    return Fail(ErrorCode::kCorrupt, "{}: expected shape [{}, {}], found {}", Place(tensor, name),
-                rows, cols, Describe(tensor));
-  }
-  if (Has(fmt::format("{}{}", name, kScalesSuffix))) {
-    return Fail(ErrorCode::kCorrupt,
-                "{}: expected U8 codes because there is a tensor {}{}, found {}",
-                Place(tensor, name), name, kScalesSuffix, Describe(tensor));
+  COLI_RETURN_IF_ERROR(RequireShape(tensor, name, rows, cols));
+  using SuffixAndCodes = std::pair<std::string_view, std::string_view>;
+  for (const auto& [suffix, codes] :
+       {SuffixAndCodes{kScalesSuffix, "U8"}, SuffixAndCodes{kFp8ScalesSuffix, "F8_E4M3"}}) {
+    if (Has(fmt::format("{}{}", name, suffix))) {
+      return Fail(ErrorCode::kCorrupt,
+                  "{}: expected {} codes because there is a tensor {}{}, found {}",
+                  Place(tensor, name), codes, name, suffix, Describe(tensor));
+    }
   }
   return StoredMatrix{
       std::string(name), {*FloatFormat(tensor.dtype)}, rows, cols, ExtentOf(tensor), {}};
+}
+
+Result<StoredMatrix> Container::FindFp8(std::string_view name, const StoredTensor& tensor,
+                                        uint32_t rows, uint32_t cols) const {
+  COLI_RETURN_IF_ERROR(RequireShape(tensor, name, rows, cols));
+  const auto scales = tensors_.find(fmt::format("{}{}", name, kFp8ScalesSuffix));
+  if (scales == tensors_.end()) {
+    return Fail(ErrorCode::kCorrupt, "{}: expected its scales in a tensor {}{}, found none",
+                Place(tensor, name), name, kFp8ScalesSuffix);
+  }
+  if (scales->second.dtype != DType::kF32) {
+    return Fail(ErrorCode::kUnsupported, "{}: expected F32 scales, found {}",
+                Place(scales->second, scales->first), Describe(scales->second));
+  }
+  constexpr Format kFormat{FormatId::kFp8E4m3B128};
+  COLI_RETURN_IF_ERROR(RequireShape(scales->second, scales->first,
+                                    CeilDiv(rows, Info(kFormat).scale_rows),
+                                    RowScales(kFormat, cols)));
+  return StoredMatrix{std::string(name),       kFormat, rows, cols, ExtentOf(tensor),
+                      ExtentOf(scales->second)};
 }
 
 Result<std::vector<StoredMatrix>> Container::FindStack(std::string_view name,
@@ -280,6 +325,8 @@ Result<std::vector<StoredMatrix>> Container::FindStack(std::string_view name,
                         shape.rows,
                         shape.cols,
                         {tensor->file, tensor->offset + i * bytes, bytes},
+                        {},
+                        0,
                         {}});
   }
   return matrices;
@@ -357,17 +404,15 @@ Result<WeightView> Container::Read(const StoredMatrix& matrix,
     return Wrap(status.error(), fmt::format("tensor {}", matrix.name));
   }
   WeightView view{codes.data(), nullptr, matrix.rows, matrix.cols, matrix.format};
-  if (matrix.scales.bytes == 0) {
-    COLI_RETURN_IF_ERROR(CheckFloats(view, Place(matrix)));
-    return view;
+  if (matrix.scales.bytes != 0) {
+    const std::span<std::byte> scales =
+        destination.subspan(AlignUp(matrix.codes.bytes, kScalesAlignment), matrix.scales.bytes);
+    if (auto status = matrix.scales.file->ReadExact(matrix.scales.offset, scales); !status) {
+      return Wrap(status.error(), fmt::format("the scales of tensor {}", matrix.name));
+    }
+    view.scales = scales.data();
+    COLI_RETURN_IF_ERROR(CheckScales(view, Place(matrix)));
   }
-  const std::span<std::byte> scales =
-      destination.subspan(AlignUp(matrix.codes.bytes, kScalesAlignment), matrix.scales.bytes);
-  if (auto status = matrix.scales.file->ReadExact(matrix.scales.offset, scales); !status) {
-    return Wrap(status.error(), fmt::format("tensor {}{}", matrix.name, kScalesSuffix));
-  }
-  view.scales = scales.data();
-  COLI_RETURN_IF_ERROR(CheckScales(view, Place(matrix)));
   if (Info(view.format).arithmetic == Arithmetic::kFloat) {
     COLI_RETURN_IF_ERROR(CheckFloats(view, Place(matrix)));
   }

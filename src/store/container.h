@@ -33,7 +33,8 @@ struct Extent {
   uint64_t bytes = 0;
 };
 
-// Where a matrix lies and what its bytes mean. `scales` is empty (bytes 0) for plain floats.
+// Where a matrix lies, what its bytes mean and how it is to be held in memory. `scales` is empty
+// (bytes 0) for plain floats.
 struct StoredMatrix {
   std::string name;
   Format format{FormatId::kF32};
@@ -41,9 +42,19 @@ struct StoredMatrix {
   uint32_t cols = 0;
   Extent codes;
   Extent scales;
+  // Plain floats only. Not 0: the file holds the transpose, element (r, c) lies
+  // column_stride * c + r elements from the start.
+  uint32_t column_stride = 0;
+  std::optional<Format> convert_to = {};  // when it is read (store/conversion.h)
+
   uint64_t bytes() const { return codes.bytes + scales.bytes; }
-  // Rows [begin, begin + count) of a matrix of plain floats.
+  bool converts() const { return convert_to.has_value() || column_stride != 0; }
+  Format held() const { return convert_to.value_or(format); }
+
+  // Of plain floats: rows [begin, begin + count).
   StoredMatrix Rows(uint32_t begin, uint32_t count) const;
+  // Of plain floats that are not transposed yet.
+  StoredMatrix Transposed() const;
 };
 
 // The shape of equally large matrices in one tensor: [count, rows, cols].
@@ -66,8 +77,8 @@ class Container {
   static Result<Container> Open(const std::filesystem::path& directory);
 
   bool Has(std::string_view name) const;
-  // The matrix `name` of [rows, cols] as the config says. Floats have exactly this shape; for
-  // quantised matrices (U8 or I8 with `<name>.qs`) the stored shape means nothing and the format is
+  // The matrix `name` of [rows, cols] as the config says. Floats have exactly this shape, and so has
+  // FP8, whose scales are `<name>_scale_inv` (F32, one per block of 128 x 128); for quantised matrices (U8 or I8 with `<name>.qs`) the stored shape means nothing and the format is
   // recognised by byte counts and, where there is one, the `colibri.fmt` stamp
   // (store/recognition.h). Errors: kNotFound; kUnsupported naming a format or dtype that is not
   // implemented; kCorrupt naming file, tensor, expected and found.
@@ -108,6 +119,8 @@ class Container {
                                   uint32_t cols) const;
   Result<StoredMatrix> FindQuantized(std::string_view name, const StoredTensor& tensor,
                                      uint32_t rows, uint32_t cols) const;
+  Result<StoredMatrix> FindFp8(std::string_view name, const StoredTensor& tensor, uint32_t rows,
+                               uint32_t cols) const;
 };
 
 }  // namespace coli

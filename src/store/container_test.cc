@@ -235,13 +235,13 @@ TEST_F(ContainerTest, CodesAndScalesBelongTogether) {
 }
 
 TEST_F(ContainerTest, DTypesAndFormatsThatAreNotImplementedAreNamed) {
-  Write("a.safetensors", {{"w", "F8_E4M3", {4, 10}, PatternBytes(40, 1)},
+  Write("a.safetensors", {{"w", "F8_E5M2", {4, 10}, PatternBytes(40, 1)},
                           {"i", "I64", {4, 10}, PatternBytes(320, 1)},
                           {"e8", "U8", {8 * 98}, PatternBytes(8 * 98, 1)},
                           {"e8.qs", "F32", {1}, PatternBytes(4, 1)}});
   const Container container = Open();
 
-  ExpectError(container.FindMatrix("w", 4, 10), ErrorCode::kUnsupported, {"tensor w", "F8_E4M3"});
+  ExpectError(container.FindMatrix("w", 4, 10), ErrorCode::kUnsupported, {"tensor w", "F8_E5M2"});
   ExpectError(container.FindMatrix("i", 4, 10), ErrorCode::kUnsupported, {"tensor i", "I64"});
   ExpectError(container.FindMatrix("e8", 8, 256), ErrorCode::kUnsupported,
               {"tensor e8", "e8-iq3-lattice"});
@@ -421,6 +421,71 @@ TEST_F(ContainerTest, AFileThatIsReplacedKeepsItsBytesAndOneCutShortIsAnError) {
   EXPECT_THAT(container.ReadVector("t", 2).value(), ElementsAre(1, 2));
   ExpectError(container.ReadVector("u", 2), ErrorCode::kCorrupt,
               {"b.safetensors", "unexpected end of file", "wanted 3 more"});
+}
+
+// --- FP8 ---
+
+TensorToWrite Fp8Codes(const std::string& name, std::vector<uint64_t> shape) {
+  uint64_t bytes = 1;
+  for (const uint64_t size : shape) {
+    bytes *= size;
+  }
+  return {name, "F8_E4M3", std::move(shape), std::vector<std::byte>(bytes, std::byte{0x38})};  // 1
+}
+
+TEST_F(ContainerTest, Fp8HasAScalePerBlock) {
+  Write("a.safetensors",
+        {FloatTensor("w_scale_inv", {2, 2}, {1, 2, 4, 8}), Fp8Codes("w", {130, 136})});
+  const Container container = Open();
+
+  const auto matrix = container.FindMatrix("w", 130, 136);
+  ASSERT_TRUE(matrix) << matrix.error().message;
+  EXPECT_EQ(matrix->format, Format{FormatId::kFp8E4m3B128});
+  const auto values = container.ReadFloatMatrix("w", 130, 136);
+  ASSERT_TRUE(values) << values.error().message;
+  EXPECT_EQ(values->at(127 * 136 + 127), 1);
+  EXPECT_EQ(values->at(127 * 136 + 128), 2);
+  EXPECT_EQ(values->at(128 * 136 + 127), 4);
+  EXPECT_EQ(values->at(129 * 136 + 135), 8);
+}
+
+TEST_F(ContainerTest, Fp8WithoutFittingScalesIsRefused) {
+  Write("a.safetensors", {Fp8Codes("w", {130, 8})});
+  ExpectError(Open().FindMatrix("w", 130, 8), ErrorCode::kCorrupt,
+              {"tensor w", "expected its scales in a tensor w_scale_inv"});
+
+  Write("a.safetensors", {FloatTensor("w_scale_inv", {1, 1}, {1}), Fp8Codes("w", {130, 8})});
+  ExpectError(Open().FindMatrix("w", 130, 8), ErrorCode::kCorrupt,
+              {"tensor w_scale_inv", "expected shape [2, 1], found F32 [1, 1]"});
+
+  Write("a.safetensors",
+        {{"w_scale_inv", "BF16", {2, 1}, PatternBytes(4, 1)}, Fp8Codes("w", {130, 8})});
+  ExpectError(Open().FindMatrix("w", 130, 8), ErrorCode::kUnsupported,
+              {"tensor w_scale_inv", "expected F32 scales, found BF16 [2, 1]"});
+
+  Write("a.safetensors", {FloatTensor("w_scale_inv", {2, 1}, {1, 1}), Fp8Codes("w", {8, 130})});
+  ExpectError(Open().FindMatrix("w", 130, 8), ErrorCode::kCorrupt,
+              {"tensor w", "expected shape [130, 8], found F8_E4M3 [8, 130]"});
+}
+
+TEST_F(ContainerTest, FloatsBesideFp8ScalesAreRefused) {
+  Write("a.safetensors",
+        {FloatTensor("w_scale_inv", {1, 1}, {1}), FloatTensor("w", {2, 2}, PatternFloats(4, 1))});
+
+  ExpectError(Open().FindMatrix("w", 2, 2), ErrorCode::kCorrupt,
+              {"tensor w", "expected F8_E4M3 codes because there is a tensor w_scale_inv"});
+}
+
+TEST_F(ContainerTest, Fp8NumbersMustBeFinite) {
+  TensorToWrite codes = Fp8Codes("w", {3, 5});
+  codes.bytes[2 * 5 + 4] = std::byte{0x7f};
+  Write("a.safetensors", {FloatTensor("w_scale_inv", {1, 1}, {1}), codes});
+  ExpectError(Open().ReadFloatMatrix("w", 3, 5), ErrorCode::kCorrupt,
+              {"tensor w", "row 2, column 4"});
+
+  Write("a.safetensors", {FloatTensor("w_scale_inv", {1, 1}, {kNan}), Fp8Codes("w", {3, 5})});
+  ExpectError(Open().ReadFloatMatrix("w", 3, 5), ErrorCode::kCorrupt,
+              {"tensor w", "finite scales"});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How the bytes of one expert lie in its buffer, and which reads bring them there. Pure.
+// How the stored bytes of one expert lie in a buffer, and which reads bring them there. Pure.
 //
 // An expert is up to six extents: codes and scales of three matrices, anywhere in any file. Extents
 // that touch in a file are read with one request and so lie in memory as they lie in the file;
@@ -21,6 +21,7 @@ struct ExpertRecord {
   StoredMatrix gate;
   StoredMatrix up;
   StoredMatrix down;
+  bool converts() const { return gate.converts() || up.converts() || down.converts(); }
 };
 
 class ExpertLayout {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/conversion.h"
 #include "store/finite.h"
 
 namespace coli {
@@ -22,11 +23,16 @@ std::string Describe(ExpertKey key) {
   return fmt::format("layer {}, expert {}", Raw(key.layer), Raw(key.expert));
 }
 
+// Of an expert's slot.
+uint64_t BufferBytes(const ExpertRecord& record) {
+  return record.converts() ? HeldBytes(record) : ExpertLayout::BufferBytes(record);
+}
+
 // A read's tag: which slot, and which of its reads.
 uint64_t TagOf(size_t slot, size_t read) { return slot * ExpertLayout::kMaxReads + read; }
 
 // Every matrix is checked when it arrives: a NaN would spread over all that is computed from it, and
-// nothing later could say where it came from.
+// nothing later could say where it came from. Floats that convert are checked when they do.
 Status CheckMatrix(const WeightView& view, const StoredMatrix& stored) {
   const auto place = [&](const Extent& checked) {
     return fmt::format("{}: tensor {}", checked.file->path(), stored.name);
@@ -34,8 +40,8 @@ Status CheckMatrix(const WeightView& view, const StoredMatrix& stored) {
   if (view.scales != nullptr) {
     COLI_RETURN_IF_ERROR(CheckScales(view, place(stored.scales)));
   }
-  return Info(view.format).arithmetic == Arithmetic::kFloat ? CheckFloats(view, place(stored.codes))
-                                                            : Ok();
+  const bool floats = Info(view.format).arithmetic == Arithmetic::kFloat;
+  return floats && !stored.converts() ? CheckFloats(view, place(stored.codes)) : Ok();
 }
 
 Status CheckExpert(const FfnView& view, const ExpertRecord& record) {
@@ -56,6 +62,7 @@ struct ExpertStore::Slot {
   ExpertKey key{};
   uint64_t generation = 0;
   AlignedBuffer buffer;
+  AlignedBuffer staging;  // while reading an expert that converts
   FfnView view;
   size_t leases = 0;
   std::optional<size_t> batch_index;  // wanted by the current batch and not handed out yet
@@ -85,6 +92,15 @@ Result<std::unique_ptr<ExpertStore>> ExpertStore::Create(const ExpertStoreOption
             "expert cache: expected a budget of at least {} bytes (layer {}, expert {}), found {}",
             cost, layer, expert, options.budget_bytes);
       }
+      const uint64_t staging = StagingBytes(directory[layer][expert]);
+      if (staging > options.staging_bytes) {
+        return Fail(
+            ErrorCode::kNotEnoughMemory,
+            "expert cache: expected at least {} bytes to read layer {}, expert {}, which is "
+            "converted; found {}",
+            staging, layer, expert, options.staging_bytes);
+      }
+      COLI_CHECK(staging == 0 || options.pool != nullptr);
     }
   }
   return std::unique_ptr<ExpertStore>(
@@ -97,6 +113,8 @@ ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory dire
       policy_(std::move(policy)),
       buffers_(options.budget_bytes,
                options.max_experts.value_or(std::numeric_limits<size_t>::max())),
+      staging_(options.staging_bytes, std::numeric_limits<size_t>::max()),
+      pool_(options.pool),
       max_experts_(options.max_experts),
       io_(std::move(io)) {
   std::map<uint64_t, size_t> count_by_cost;
@@ -121,7 +139,11 @@ ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory dire
 ExpertStore::~ExpertStore() = default;
 
 uint64_t ExpertStore::SlotBytes(const ExpertRecord& record) {
-  return SlotBuffers::Cost(ExpertLayout::BufferBytes(record));
+  return SlotBuffers::Cost(BufferBytes(record));
+}
+
+uint64_t ExpertStore::StagingBytes(const ExpertRecord& record) {
+  return record.converts() ? SlotBuffers::Cost(ExpertLayout::BufferBytes(record)) : 0;
 }
 
 const ExpertRecord& ExpertStore::Record(ExpertKey key) const {
@@ -227,7 +249,7 @@ Error ExpertStore::NoRoom() {
       ++pinned;
     }
   }
-  const uint64_t minimum = pinned_bytes + SlotBuffers::Cost(ExpertLayout::BufferBytes(Record(key)));
+  const uint64_t minimum = pinned_bytes + SlotBytes(Record(key));
   std::string limit = fmt::format("a budget of {} bytes", buffers_.budget_bytes());
   if (max_experts_) {
     limit += fmt::format(" and of {} experts", *max_experts_);
@@ -244,20 +266,40 @@ Error ExpertStore::NoRoom() {
 void ExpertStore::StartReads() {
   while (!waiting_.empty()) {
     const size_t i = waiting_.front();
-    auto buffer = FindRoom(ExpertLayout::BufferBytes(Record(BatchKey(i))));
-    if (!buffer) {
-      error_ = std::move(buffer).error();
+    auto room = FindRoom(Record(BatchKey(i)));
+    if (!room) {
+      error_ = std::move(room).error();
       return;
     }
-    if (!*buffer) {
+    if (!*room) {
       return;
     }
     waiting_.pop_front();
-    StartExpert(i, **std::move(buffer));
+    StartExpert(i, **std::move(room));
   }
 }
 
-Result<std::optional<AlignedBuffer>> ExpertStore::FindRoom(uint64_t bytes) {
+// Staging first: it comes free by itself when reads complete, so nothing is evicted in vain.
+Result<std::optional<ExpertStore::Room>> ExpertStore::FindRoom(const ExpertRecord& record) {
+  Room room;
+  if (record.converts()) {
+    COLI_ASSIGN_OR_RETURN(auto staging, staging_.Take(ExpertLayout::BufferBytes(record)));
+    if (!staging) {
+      return std::nullopt;
+    }
+    room.staging = *std::move(staging);
+  }
+  auto slot = FindSlot(BufferBytes(record));
+  if (!slot || !*slot) {
+    staging_.GiveBack(std::move(room.staging));
+    return slot ? Result<std::optional<Room>>(std::nullopt)
+                : tl::unexpected<Error>(std::move(slot).error());
+  }
+  room.slot = **std::move(slot);
+  return room;
+}
+
+Result<std::optional<AlignedBuffer>> ExpertStore::FindSlot(uint64_t bytes) {
   while (true) {
     COLI_ASSIGN_OR_RETURN(auto buffer, buffers_.Take(bytes));
     if (buffer) {
@@ -273,7 +315,7 @@ Result<std::optional<AlignedBuffer>> ExpertStore::FindRoom(uint64_t bytes) {
   }
 }
 
-void ExpertStore::StartExpert(size_t index_in_batch, AlignedBuffer buffer) {
+void ExpertStore::StartExpert(size_t index_in_batch, Room room) {
   const ExpertKey key = BatchKey(index_in_batch);
   if (vacant_.empty()) {
     vacant_.push_back(table_.size());
@@ -285,7 +327,8 @@ void ExpertStore::StartExpert(size_t index_in_batch, AlignedBuffer buffer) {
   Slot& slot = *table_[index];
   slot.state = Slot::State::kReading;
   slot.key = key;
-  slot.buffer = std::move(buffer);
+  slot.buffer = std::move(room.slot);
+  slot.staging = std::move(room.staging);
   slot.batch_index = index_in_batch;
   slot.layout.emplace(Record(key));
   slot.reads_left = slot.layout->reads().size();
@@ -302,8 +345,9 @@ void ExpertStore::SubmitRead(size_t index, size_t read) {
   Slot& slot = *table_[index];
   ++slot.tries[read];
   const ExpertLayout::Read& extent = slot.layout->reads()[read];
-  io_->Submit({extent.file, extent.offset,
-               slot.buffer.bytes().subspan(extent.position, extent.bytes), TagOf(index, read)});
+  const AlignedBuffer& buffer = Record(slot.key).converts() ? slot.staging : slot.buffer;
+  io_->Submit({extent.file, extent.offset, buffer.bytes().subspan(extent.position, extent.bytes),
+               TagOf(index, read)});
 }
 
 // The slot's expert is gone, and with its generation every way to name it.
@@ -312,6 +356,7 @@ void ExpertStore::Vacate(size_t index) {
   COLI_CHECK(slot.leases == 0 && slot.reads_left == 0);
   SlotOf(slot.key) = kNoSlot;
   buffers_.GiveBack(std::move(slot.buffer));
+  staging_.GiveBack(std::move(slot.staging));
   const uint64_t generation = slot.generation;
   slot = Slot{};
   slot.generation = generation + 1;
@@ -347,8 +392,7 @@ void ExpertStore::Finish(size_t index) {
     --reading_;
   }
   if (!slot.error) {
-    slot.view = slot.layout->View(slot.buffer.data(), Record(slot.key));
-    if (auto status = CheckExpert(slot.view, Record(slot.key)); !status) {
+    if (auto status = MakeView(slot); !status) {
       slot.error = Wrap(std::move(status).error(), Describe(slot.key)).value();
     }
   }
@@ -365,6 +409,21 @@ void ExpertStore::Finish(size_t index) {
   if (wanted_as) {
     ready_.push_back(*wanted_as);
   }
+}
+
+// All bytes of the slot's expert are here: checks them and, where it is held otherwise, converts.
+Status ExpertStore::MakeView(Slot& slot) {
+  const ExpertRecord& record = Record(slot.key);
+  if (!record.converts()) {
+    slot.view = slot.layout->View(slot.buffer.data(), record);
+    return CheckExpert(slot.view, record);
+  }
+  const FfnView stored = slot.layout->View(slot.staging.data(), record);
+  COLI_RETURN_IF_ERROR(CheckExpert(stored, record));
+  COLI_ASSIGN_OR_RETURN(slot.view, ConvertExpert(record, stored, slot.buffer.bytes(), *pool_));
+  staging_.GiveBack(std::move(slot.staging));
+  ++stats_.conversions;
+  return Ok();
 }
 
 // --- leases ---

@@ -1,4 +1,6 @@
 // Experts between disk and arithmetic: slots inside one byte budget, filled by asynchronous reads.
+// Experts that are to be held otherwise than they are stored are read beside their slot and
+// converted into it, each time they are read.
 //
 // A Lease pins its slot: the bytes neither move nor change until it is destroyed. Identity is
 // (layer, expert, generation), never an address: a recycled slot has another generation. Engine
@@ -19,6 +21,7 @@
 #include "store/expert_layout.h"
 #include "store/slot_buffers.h"
 #include "sys/io_engine.h"
+#include "sys/thread_pool.h"
 #include "tensor/tensor_view.h"
 
 namespace coli {
@@ -29,6 +32,10 @@ using ExpertDirectory = std::vector<std::vector<ExpertRecord>>;
 struct ExpertStoreOptions {
   uint64_t budget_bytes = 0;  // for all slots together; each counts what its own expert takes
   std::optional<size_t> max_experts;  // an upper bound on slots, for experiments; at least 1
+  // For directories with experts that convert: room for their stored bytes while they are read, and
+  // the threads that convert them; these outlive the store.
+  uint64_t staging_bytes = 0;
+  ThreadPool* pool = nullptr;
 };
 
 // Counters since creation; all monotone.
@@ -38,6 +45,7 @@ struct ExpertStoreStats {
   uint64_t bytes_read = 0;
   uint64_t wait_us = 0;  // time the caller had nothing to compute and waited for a read
   uint64_t evictions = 0;
+  uint64_t conversions = 0;  // experts that were converted after they had been read
 };
 
 class ExpertStore {
@@ -68,8 +76,8 @@ class ExpertStore {
   static constexpr unsigned kMaxTries = 3;  // of one read
 
   // The extents of `directory` are those of an open Container that outlives the store.
-  // Fails with kNotEnoughMemory when the budget has no room for one slot of the largest expert
-  // (says how much it needs).
+  // Fails with kNotEnoughMemory when the budget has no room for one slot of the largest expert, or
+  // the staging room none for the stored bytes of one (says how much it needs).
   static Result<std::unique_ptr<ExpertStore>> Create(const ExpertStoreOptions& options,
                                                      ExpertDirectory directory,
                                                      std::unique_ptr<IoEngine> io,
@@ -78,8 +86,9 @@ class ExpertStore {
   ExpertStore& operator=(const ExpertStore&) = delete;
   ~ExpertStore();
 
-  // What one expert takes of the budget.
+  // What one expert takes of the budget, and of the staging room: 0 unless it converts.
   static uint64_t SlotBytes(const ExpertRecord& record);
+  static uint64_t StagingBytes(const ExpertRecord& record);
 
   // Starts a batch: the experts of one layer, ascending and distinct. Abandons a batch that is not
   // finished. Reads for missing experts start at once, as many as free or evictable slots allow;
@@ -98,8 +107,8 @@ class ExpertStore {
   // one takes.
   size_t slots() const { return slots_; }
   uint64_t slot_bytes() const { return slot_bytes_; }
-  // Memory taken now; at most the budget.
-  uint64_t held_bytes() const { return buffers_.held_bytes(); }
+  // Memory taken now; at most the budget and the staging room.
+  uint64_t held_bytes() const { return buffers_.held_bytes() + staging_.held_bytes(); }
   const IoEngine& io() const { return *io_; }
 
  private:
@@ -114,13 +123,20 @@ class ExpertStore {
   bool IsPinned(ExpertKey key);
 
   void Abandon();
+  // Where an expert goes: its slot's buffer, and where its stored bytes do if it converts.
+  struct Room {
+    AlignedBuffer slot;
+    AlignedBuffer staging;
+  };
   void StartReads();
-  Result<std::optional<AlignedBuffer>> FindRoom(uint64_t bytes);
-  void StartExpert(size_t index, AlignedBuffer buffer);
+  Result<std::optional<Room>> FindRoom(const ExpertRecord& record);
+  Result<std::optional<AlignedBuffer>> FindSlot(uint64_t bytes);
+  void StartExpert(size_t index, Room room);
   void SubmitRead(size_t slot, size_t read);
   void Vacate(size_t slot);
   void Complete(const ReadCompletion& completion);
   void Finish(size_t slot);
+  Status MakeView(Slot& slot);
   void WaitForArrival();
   Error NoRoom();
   Ready HandOut();
@@ -128,6 +144,8 @@ class ExpertStore {
   ExpertDirectory directory_;
   std::unique_ptr<CachePolicy> policy_;
   SlotBuffers buffers_;
+  SlotBuffers staging_;
+  ThreadPool* const pool_;
   std::optional<size_t> max_experts_;
   size_t slots_ = 0;
   uint64_t slot_bytes_ = 0;

@@ -59,6 +59,9 @@ Result<std::optional<AlignedBuffer>> SlotBuffers::Take(uint64_t bytes) {
 }
 
 void SlotBuffers::GiveBack(AlignedBuffer buffer) {
+  if (buffer.size() == 0) {
+    return;
+  }
   Poison(buffer);
   kept_[buffer.size()].push_back(std::move(buffer));
 }

@@ -30,7 +30,7 @@ class SlotBuffers {
   // A buffer of `bytes`, its contents arbitrary; nothing when the budget has no room (give one back
   // and ask again). Errors: kNotEnoughMemory when the system has none although the budget has.
   Result<std::optional<AlignedBuffer>> Take(uint64_t bytes);
-  void GiveBack(AlignedBuffer buffer);
+  void GiveBack(AlignedBuffer buffer);  // an empty one is none
 
   uint64_t budget_bytes() const { return budget_bytes_; }
   uint64_t held_bytes() const { return held_bytes_; }  // in use and kept

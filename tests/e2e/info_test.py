@@ -65,7 +65,7 @@ class InfoTest(program.ProgramTest):
         self.assertTrue(model["built_in"])
         self.assertEqual((model["type"], model["layers"], model["experts_per_layer"]), ("glm_moe_dsa", 6, 32))
         self.assertEqual(model["indexer_schedule"], "2F S F 2S")
-        self.assertIn("int4-grouped 64", model["formats"]["experts"])
+        self.assertIn("int4-g64", model["formats"]["experts"])
         self.assertIn("int8-row", model["formats"]["attention"])
         stored = sum(size for by_format in model["formats"].values() for size in by_format.values())
         self.assertLess(stored, model["file_bytes"])
@@ -77,6 +77,17 @@ class InfoTest(program.ProgramTest):
         text = self.coli("info").stdout
         for word in ("glm_moe_dsa", "experts", "memory plan", "instructions", "KV cache"):
             self.assertIn(word, text)
+
+    def test_formats_to_hold_weights_in(self):
+        held = ("--expert-format", "int4-g64", "--dense-format", "int8-row")
+        info = json.loads(self.coli("info", "tests/golden/t0", "--json", *held).stdout)
+        self.assertEqual(list(info["model"]["formats"]["experts"]), ["int4-g64"])
+        self.assertIn("int8-row", info["model"]["formats"]["attention"])
+        self.assertEqual(list(info["model"]["formats"]["router"]), ["bf16", "f32"])
+        self.assertGreater(info["plan"]["staging_bytes"], 0)
+        self.assert_error(self.coli("info", "--expert-format", "int4"), "expert-format", "int4-g64", "found int4")
+        refused = self.coli("run", "--expert-format", "int8-row", "hello")
+        self.assert_error(refused, "experts", "found int4-g64", "not quantised again")
 
     def test_a_plan_that_does_not_fit_is_a_fact(self):
         info = json.loads(self.coli("info", "--json", "--ram", "10M").stdout)

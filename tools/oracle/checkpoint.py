@@ -1,5 +1,5 @@
 """Write Hugging Face checkpoints: one file, or shards with or without
-`model.safetensors.index.json`; fused experts.
+`model.safetensors.index.json`; FP8; fused experts.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
+import fp8
 from models import round_to
 
 _TORCH = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
@@ -29,9 +30,9 @@ def stored(name: str, value: np.ndarray, dtype: str) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(value)).to(_TORCH[dtype])
 
 
-def fuse_experts(weights: dict) -> dict:
+def fuse_experts(weights: dict, transposed: bool) -> dict:
     """Per-expert matrices -> `mlp.experts.gate_up_proj` [E, 2I, H] (gate rows first) and
-    `down_proj` [E, H, I].
+    `down_proj` [E, H, I]; with the last two axes exchanged if `transposed`.
     """
     fused = {name: value for name, value in weights.items() if ".mlp.experts." not in name}
     routers = [name for name in weights if name.endswith("mlp.gate.weight")]
@@ -41,16 +42,31 @@ def fuse_experts(weights: dict) -> dict:
             [weights[f"{prefix}{e}.{kind}_proj.weight"] for e in range(len(weights[router]))]
             for kind in ("gate", "up", "down")
         )
-        fused[prefix + "gate_up_proj"] = np.stack([np.concatenate(pair) for pair in zip(gate, up)])
-        fused[prefix + "down_proj"] = np.stack(down)
+        stacks = {
+            "gate_up_proj": np.stack([np.concatenate(pair) for pair in zip(gate, up)]),
+            "down_proj": np.stack(down),
+        }
+        for name, stack in stacks.items():
+            fused[prefix + name] = stack.transpose(0, 2, 1) if transposed else stack
     return fused
 
 
-def arrange(weights: dict, layout: str, dtype: str) -> dict[str, torch.Tensor]:
-    """What the files hold, in name order. layout: plain or fused."""
-    if layout == "fused":
-        weights = fuse_experts(weights)
-    return {name: stored(name, weights[name], dtype) for name in sorted(weights)}
+def arrange(weights: dict, layout: str, dtype: str, kept: dict) -> dict[str, torch.Tensor]:
+    """What the files hold, in name order. layout: plain, fused, fused-transposed or fp8; of fp8
+    matrices those whose names end with a key of `kept` are of that dtype instead.
+    """
+    if layout.startswith("fused"):
+        weights = fuse_experts(weights, layout == "fused-transposed")
+    tensors = {}
+    for name in sorted(weights):
+        value = weights[name]
+        if layout == "fp8" and fp8.is_fp8(name, value, kept):
+            tensors[name], scales, _ = fp8.quantize(value)
+            tensors[name + "_scale_inv"] = torch.from_numpy(scales)
+        else:
+            own = [chosen for suffix, chosen in kept.items() if name.endswith(suffix)]
+            tensors[name] = stored(name, value, own[0] if own else dtype)
+    return tensors
 
 
 def save_plain(

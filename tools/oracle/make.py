@@ -111,7 +111,7 @@ def write_folder(
     if recipe.container:
         save_container(folder, weights, recipe.container, layers)
     else:
-        stored = arrange(weights, recipe.layout, recipe.dtype)
+        stored = arrange(weights, recipe.layout, recipe.dtype, recipe.kept)
         save_plain(folder, stored, recipe.shards, recipe.index)
     source = (
         {"implementation": "colibri tools/oracle/slow_forward", "version": "1", "dtype": "float64"}

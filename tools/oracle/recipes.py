@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 
 from container import INT4, INT8, ContainerPlan, grouped
+from fp8 import QUANTIZATION_CONFIG
 from models import SMALL, T0
 
 
@@ -28,7 +29,8 @@ class Recipe:
     config: dict
     cases: tuple[Case, ...] = (Case("greedy"),)
     dtype: str = "BF16"  # how plain checkpoints store the weights
-    layout: str = "plain"  # fused: 3-D expert tensors
+    layout: str = "plain"  # fused: 3-D expert tensors; fp8: e4m3 with block scales
+    kept: dict = dataclasses.field(default_factory=dict)  # fp8: suffix of a matrix kept -> dtype
     shards: int = 1
     index: bool = False  # write model.safetensors.index.json
     container: ContainerPlan | None = None  # a colibri container instead of a plain checkpoint
@@ -161,6 +163,39 @@ RECIPES = [
     Recipe("t4-k1", "one expert per token", _small(num_experts_per_tok=1)),
     Recipe("t4-kall", "every expert for every token", _small(num_experts_per_tok=8)),
     Recipe(
+        "t5",
+        "FP8 blocks: 28-row heads of kv_b straddle block rows, partial blocks both ways",
+        _small(
+            vocab_size=64,
+            hidden_size=192,
+            num_attention_heads=12,
+            num_key_value_heads=12,
+            q_lora_rank=160,
+            kv_lora_rank=136,
+            num_hidden_layers=1,
+            first_k_dense_replace=0,
+            indexer_types=["full"],
+            n_routed_experts=4,
+            quantization_config=QUANTIZATION_CONFIG,
+        ),
+        layout="fp8",
+        margin=1e-3,
+    ),
+    Recipe(
+        "t5-mixed",
+        "FP8 beside BF16 and F32 in every kind of layer, MTP",
+        _small(num_hidden_layers=3, quantization_config=QUANTIZATION_CONFIG),
+        layout="fp8",
+        kept={
+            "o_proj.weight": "F32",
+            "shared_experts.up_proj.weight": "BF16",
+            "experts.1.down_proj.weight": "BF16",
+            "experts.2.gate_proj.weight": "F32",
+        },
+        mtp=True,
+        margin=1e-3,
+    ),
+    Recipe(
         "t6-square",
         "fused 3-D experts where 2I == H: gate_up alone does not tell the axis order",
         SMALL,
@@ -173,6 +208,20 @@ RECIPES = [
         "fused 3-D experts where 2I differs from H",
         _small(moe_intermediate_size=20),
         layout="fused",
+    ),
+    Recipe(
+        "t6-transposed",
+        "t6-oblong's experts as [in, out]",
+        _small(moe_intermediate_size=20),
+        layout="fused-transposed",
+        weights_of="t6-oblong",
+    ),
+    Recipe(
+        "t6-square-transposed",
+        "t6-square's experts as [in, out]: only the shape of down_proj tells",
+        SMALL,
+        layout="fused-transposed",
+        weights_of="t11",
     ),
     Recipe(
         "t7-new",

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+import fp8
 from container import quantize_all
 from models import make_weights, round_weights
 from recipes import Case, Recipe
@@ -21,6 +22,8 @@ def model_weights(recipe: Recipe, seed: int) -> tuple[dict, dict]:
     """(weights as stored, or before quantisation; weights as the reference sees them)."""
     made = make_weights(recipe.config, seed, recipe.mtp, recipe.std, recipe.very_negative_biases)
     made = round_weights(made, recipe.dtype)
+    if recipe.layout == "fp8":
+        return made, fp8.restored(made, recipe.kept)
     if recipe.container is None:
         return made, made
     return made, quantize_all(made, recipe.container, recipe.config["num_hidden_layers"])[1]
