@@ -443,10 +443,10 @@ TEST_F(ContainerTest, Fp8HasAScalePerBlock) {
   EXPECT_EQ(matrix->format, Format{FormatId::kFp8E4m3B128});
   const auto values = container.ReadFloatMatrix("w", 130, 136);
   ASSERT_TRUE(values) << values.error().message;
-  EXPECT_EQ(values->at(127 * 136 + 127), 1);
-  EXPECT_EQ(values->at(127 * 136 + 128), 2);
-  EXPECT_EQ(values->at(128 * 136 + 127), 4);
-  EXPECT_EQ(values->at(129 * 136 + 135), 8);
+  EXPECT_EQ(values->at(127 * 136 + 127), 1.0F);
+  EXPECT_EQ(values->at(127 * 136 + 128), 2.0F);
+  EXPECT_EQ(values->at(128 * 136 + 127), 4.0F);
+  EXPECT_EQ(values->at(129 * 136 + 135), 8.0F);
 }
 
 TEST_F(ContainerTest, Fp8WithoutFittingScalesIsRefused) {
