@@ -40,6 +40,9 @@ const std::vector<std::pair<const char*, const char*>> kTexts = {
     {"digits", "0123456789"},
     {"punctuation", "!?"},
     {"emoji", "\U0001f426"},
+    {"emoji_joined", "\U0001f468\u200d\U0001f469\u200d\U0001f467"},
+    {"marks", "a\u0301\u0302"},
+    {"new_letters", "\U00013460"},
     {"chinese", "\u8702\u9e1f"},
     {"almost_control", "<|use"},
     {"control", "<|user|>"},
@@ -97,8 +100,8 @@ int Run(int argc, char** argv) {
     benchmark::RegisterBenchmark(
         fmt::format("encode/{}", name).c_str(),
         [&, text = part](benchmark::State& state) { Encode(state, *tokenizer, text); })
+        ->Arg(1 << 19)
         ->Arg(1 << 20)
-        ->Arg(2 << 20)
         ->Unit(benchmark::kMillisecond);
   }
   benchmark::RegisterBenchmark("decode/prose", [&](benchmark::State& state) {

@@ -53,10 +53,13 @@ function(coli_library name)
   endif()
 endfunction()
 
-# coli_test(<name> SOURCES <file>... DEPENDS <folder>...)
-# A GoogleTest program; each of its tests is one test of ctest, labelled fast, run in the root of the tree.
+# coli_test(<name> [LABEL <label>] SOURCES <file>... DEPENDS <folder>...)
+# A GoogleTest program; each of its tests is one test of ctest, labelled fast or as given, run in the root of the tree.
 function(coli_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;DEPENDS")
+  if(NOT arg_LABEL)
+    set(arg_LABEL fast)
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${name} PRIVATE GTest::gmock_main GTest::gmock GTest::gtest Threads::Threads)
@@ -68,7 +71,7 @@ function(coli_test name)
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    PROPERTIES LABELS fast TIMEOUT 120)
+    PROPERTIES LABELS ${arg_LABEL} TIMEOUT 120)
 endfunction()
 
 # coli_isa_source(<pattern of files, from src/ on> <flag>...)

@@ -20,9 +20,9 @@ struct SplitStep {
 
 // A sequence of SplitSteps. Immutable, thread-safe.
 //
-// Properties such as \p{L} are those of the Unicode version of the regular-expression library (14
-// in PCRE2 10.42). Characters assigned later count as unassigned: words that contain one may be cut
-// elsewhere than by a newer library, which changes ids, never the decoded text.
+// General categories such as \p{L} are those of Unicode 16 (split_pattern.h). Characters assigned
+// later, and scripts such as \p{Han}, depend on the regular-expression library: words with them may
+// be cut elsewhere, which changes ids, never the decoded text.
 class PreTokenizer {
  public:
   // Errors: kUnsupported for a pattern that does not compile or is not understood, with the pattern

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "text/unicode_additions.h"
 #include "text/utf8.h"
 
 namespace coli {
@@ -132,29 +133,77 @@ class Translator {
       return Refuse("a \\ at the end");
     }
     const char c = Rest()[1];
-    if (c == 's' || c == 'S') {
-      at_ += 2;
-      if (in_class_) {
-        out_ += c == 's' ? WhiteSpaceInClass() : std::string(kNotWhiteSpaceInClass);
-      } else {
-        out_ += fmt::format("[{}{}]", c == 's' ? "" : "^", WhiteSpaceInClass());
-      }
-      return Ok();
+    switch (c) {
+      case 's':
+      case 'S':
+        at_ += 2;
+        return c == 'S' && in_class_ ? Append(kNotWhiteSpaceInClass)
+                                     : Characters(WhiteSpaceInClass(), c == 'S');
+      case 'd':
+      case 'D':
+        return Category("Nd", c == 'D', 2);
+      case 'p':
+      case 'P':
+        return Property();
     }
     // These mean the same in both libraries, and so does any escaped punctuation.
-    constexpr std::string_view kShared = "dDpPrntfx";
+    constexpr std::string_view kShared = "rntfx";
     if (IsLetterOrDigit(c) && kShared.find(c) == std::string_view::npos) {
       return Refuse(fmt::format("\\{}", c));
     }
     Copy(2);
-    if ((c == 'p' || c == 'P' || c == 'x') && Rest().starts_with('{')) {
-      const size_t length = Rest().find('}');
-      if (length == std::string_view::npos) {
-        return Refuse("a { without }");
-      }
-      Copy(length + 1);
+    if (c == 'x' && Rest().starts_with('{')) {
+      COLI_ASSIGN_OR_RETURN(const size_t length, LengthOfBraces(0));
+      Copy(length);
     }
     return Ok();
+  }
+
+  // \p{..}, \P{..}, \p{^..}.
+  Status Property() {
+    if (!Rest().substr(2).starts_with('{')) {
+      return Refuse("\\p without {}");
+    }
+    COLI_ASSIGN_OR_RETURN(const size_t length, LengthOfBraces(2));
+    std::string_view name = Rest().substr(3, length - 2);
+    const bool inverted = name.starts_with('^');
+    name.remove_prefix(inverted ? 1 : 0);
+    return Category(name, inverted != (Rest()[1] == 'P'), 2 + length);
+  }
+
+  // An escape of `length` bytes that stands for a general category, or for some other property as
+  // the library knows it.
+  Status Category(std::string_view name, bool inverted, size_t length) {
+    const auto items = GeneralCategoryInClass(name);
+    if (!items) {
+      Copy(length);
+      return Ok();
+    }
+    if (inverted && in_class_) {
+      return Refuse(fmt::format("{} inside a character class", Rest().substr(0, length)));
+    }
+    at_ += length;
+    return Characters(*items, inverted);
+  }
+
+  // `items` are the inside of a class; not inverted inside a class.
+  Status Characters(std::string_view items, bool inverted) {
+    return Append(in_class_ ? std::string(items)
+                            : fmt::format("[{}{}]", inverted ? "^" : "", items));
+  }
+
+  Status Append(std::string_view translated) {
+    out_ += translated;
+    return Ok();
+  }
+
+  // From the { at Rest()[at] up to its }, both included.
+  Result<size_t> LengthOfBraces(size_t at) const {
+    const size_t close = Rest().find('}', at);
+    if (close == std::string_view::npos) {
+      return tl::unexpected(Refuse("a { without }").error());
+    }
+    return close + 1 - at;
   }
 
   std::string_view pattern_;

@@ -68,6 +68,31 @@ TEST(SplitPattern, WhiteSpaceIsExactlyUnicodeWhiteSpaceInsideAndOutsideClasses) 
   }
 }
 
+// Expected values: UnicodeData.txt of 16.0.
+TEST(SplitPattern, GeneralCategoriesAreThoseOfUnicode16InsideAndOutsideClasses) {
+  const std::string letter = "\U00013460";  // assigned by Unicode 16, as a letter
+  const std::string number = "\U00010D40";
+  const std::string symbol = "\u2427";
+  const std::string text = letter + "a" + number + "1" + symbol + "+";
+  const auto words = [&](const char* pattern) {
+    return Words({{.pattern = pattern, .literal = false, .field = "p"}}, text);
+  };
+  const std::vector<std::string> letters = {letter + "a", number + "1" + symbol + "+"};
+  const std::vector<std::string> digits = {letter + "a", number + "1", symbol + "+"};
+  const std::vector<std::string> symbols = {letter + "a" + number + "1", symbol + "+"};
+
+  for (const char* pattern : {R"(\p{L}+)", R"([\p{L}]+)", R"(\P{L}+)", R"(\p{^L}+)", R"([^\p{L}]+)",
+                              R"([\p{Lo}\p{Ll}]+)"}) {
+    EXPECT_EQ(words(pattern), letters) << pattern;
+  }
+  for (const char* pattern : {R"(\d+)", R"([\d]+)", R"(\D+)", R"(\p{N}+)", R"([\p{Nd}]+)"}) {
+    EXPECT_EQ(words(pattern), digits) << pattern;
+  }
+  for (const char* pattern : {R"(\p{S}+)", R"([^\p{L}\p{N}]+)", R"([\p{So}+]+)"}) {
+    EXPECT_EQ(words(pattern), symbols) << pattern;
+  }
+}
+
 TEST(SplitPattern, ConstructsThatLibrariesReadDifferentlyAreRefusedByName) {
   EXPECT_THAT(Refusal(R"(a\w+)"),
               HasSubstr(R"(byte 1 of the pattern: \w is not supported, in `a\w+`)"));
@@ -85,6 +110,9 @@ TEST(SplitPattern, ConstructsThatLibrariesReadDifferentlyAreRefusedByName) {
   EXPECT_THAT(Refusal("(?m:a)"), HasSubstr("(?m:"));
   EXPECT_THAT(Refusal("a\\"), HasSubstr("at the end"));
   EXPECT_THAT(Refusal(R"(\p{L)"), HasSubstr("without }"));
+  EXPECT_THAT(Refusal(R"(\pL)"), HasSubstr(R"(\p without {})"));
+  EXPECT_THAT(Refusal(R"([\P{L}])"), HasSubstr(R"(\P{L} inside a character class)"));
+  EXPECT_THAT(Refusal(R"([a\D])"), HasSubstr(R"(\D inside a character class)"));
 }
 
 TEST(SplitPattern, APatternThatDoesNotCompileIsShownInTheError) {

@@ -1,11 +1,12 @@
 """Make tests/golden/tokenizer: small tokenizer.json files in GLM's manner and what the `tokenizers`
 library does with them.
 
-    tokenizer_goldens.py --out tests/golden [--check]
+    tokenizer_goldens.py --out tests/golden [--only NAME ...] [--check]
 
 Variants share one vocabulary: `base` (merges as arrays), `merges-strings` (merges as "a b"),
 `ignore-merges` and `nfc`. Each folder holds tokenizer.json and cases.json; README.md describes the
-fields. `built-in` has the cases of the built-in model's own tokenizer.json.
+fields. `built-in` has the cases of the built-in model's own tokenizer.json. The other folders have
+those of the vocabularies that scripts/vocabularies.sh fetches, and nothing of the vocabularies.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import copy
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -28,10 +30,15 @@ from tokenizers import (
     trainers,
 )
 
-from tokenizer_texts import CORPUS, TEXTS
+from tokenizer_texts import CORPUS, LONG_PARTS, TEXTS
 
+ROOT = pathlib.Path(__file__).parents[2]
 # The vocabulary of the built-in model; it stays where it is.
-BUILT_IN = pathlib.Path(__file__).parents[2] / "models/nano/tokenizer.json"
+BUILT_IN = ROOT / "models/nano/tokenizer.json"
+# Fetched, never committed.
+VOCABULARIES = ROOT / "build/vocabularies"
+FETCHED = ("deepseek_v3", "gptoss", "llama3", "qwen3")
+LONG_BYTES = 1 << 20
 
 # GLM's pre-tokenizer, as one pattern.
 PATTERN = (
@@ -124,15 +131,17 @@ def _pieces(text: str, full: Tokenizer) -> list[str]:
 
 
 def _case(text: str, full: Tokenizer, text_only: Tokenizer, bare: Tokenizer) -> dict:
+    """Without the fields that say nothing new: see README.md."""
     ids = full.encode(text, add_special_tokens=False).ids
-    return {
-        "text": text,
-        "ids": ids,
-        "pieces": _pieces(text, full),
-        "decoded": full.decode(ids, skip_special_tokens=False),
-        "decoded_without_special": full.decode(ids, skip_special_tokens=True),
-        "ids_special_as_text": text_only.encode(text, add_special_tokens=False).ids,
-        "ids_added_as_text": bare.encode(text, add_special_tokens=False).ids,
+    decoded = full.decode(ids, skip_special_tokens=False)
+    unless_equal = {
+        "decoded": (decoded, text),
+        "decoded_without_special": (full.decode(ids, skip_special_tokens=True), decoded),
+        "ids_special_as_text": (text_only.encode(text, add_special_tokens=False).ids, ids),
+        "ids_added_as_text": (bare.encode(text, add_special_tokens=False).ids, ids),
+    }
+    return {"text": text, "ids": ids, "pieces": _pieces(text, full)} | {
+        key: value for key, (value, usual) in unless_equal.items() if value != usual
     }
 
 
@@ -162,18 +171,59 @@ def _decode_cases(full: Tokenizer) -> list[dict]:
     return [{"ids": ids, "decoded": full.decode(ids, skip_special_tokens=False)} for ids in lists]
 
 
-def goldens(data: dict) -> dict:
+def fingerprint(ids: list[int]) -> str:
+    """FNV-1a, 64 bits, over the ids as 4 bytes each, the least significant first."""
+    value = 0xCBF29CE484222325
+    for byte in b"".join(i.to_bytes(4, "little") for i in ids):
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return f"{value:016x}"
+
+
+def _long_case(part: str, full: Tokenizer) -> dict:
+    """What a text of 1 MiB becomes: too many ids to keep them all."""
+    ids = full.encode(
+        part * (LONG_BYTES // len(part.encode())), add_special_tokens=False
+    ).ids
+    return {
+        "part": part,
+        "bytes": LONG_BYTES,
+        "count": len(ids),
+        "first": ids[:8],
+        "last": ids[-8:],
+        "fnv1a": fingerprint(ids),
+    }
+
+
+def _document(full: Tokenizer, cases: list[dict], parts: list[str], **more: object) -> dict:
+    return {
+        "schema": "colibri.tokenizer_cases/1",
+        "source": {"implementation": "tokenizers", "version": "0.23.3"},
+        "cases": cases,
+        "long_cases": [_long_case(part, full) for part in parts],
+        **more,
+    }
+
+
+def goldens(data: dict, parts: list[str]) -> dict:
     """cases.json of one variant."""
     text = json.dumps(data)
     full, text_only = Tokenizer.from_str(text), Tokenizer.from_str(text)
     text_only.encode_special_tokens = True
     bare = Tokenizer.from_str(json.dumps({**data, "added_tokens": []}))
-    return {
-        "schema": "colibri.tokenizer_cases/1",
-        "source": {"implementation": "tokenizers", "version": "0.23.3"},
-        "cases": [_case(item, full, text_only, bare) for item in TEXTS],
-        "decode_cases": _decode_cases(full),
-    }
+    cases = [_case(item, full, text_only, bare) for item in TEXTS]
+    return _document(full, cases, parts, decode_cases=_decode_cases(full))
+
+
+def _fetched_case(text: str, full: Tokenizer) -> dict:
+    ids = full.encode(text, add_special_tokens=False).ids
+    decoded = full.decode(ids, skip_special_tokens=False)
+    return {"text": text, "ids": ids} | ({} if decoded == text else {"decoded": decoded})
+
+
+def fetched_goldens(path: pathlib.Path) -> dict:
+    """cases.json of a fetched vocabulary."""
+    full = Tokenizer.from_file(str(path))
+    return _document(full, [_fetched_case(text, full) for text in TEXTS], LONG_PARTS)
 
 
 def _write_json(path: pathlib.Path, value: dict) -> None:
@@ -183,12 +233,26 @@ def _write_json(path: pathlib.Path, value: dict) -> None:
     path.write_text(lines + "\n", encoding="ascii")
 
 
-def write(out: pathlib.Path) -> None:
+def write(out: pathlib.Path, only: list[str]) -> None:
+    """Makes the folders named in `only`, or all."""
+
+    def wanted(name: str) -> bool:
+        return not only or name in only
+
+    folder = out / "tokenizer"
     for name, data in variants(train()).items():
-        _write_json(out / "tokenizer" / name / "tokenizer.json", data)
-        _write_json(out / "tokenizer" / name / "cases.json", goldens(data))
-    built_in = json.loads(BUILT_IN.read_text(encoding="utf-8"))
-    _write_json(out / "tokenizer" / "built-in" / "cases.json", goldens(built_in))
+        if wanted(name):
+            _write_json(folder / name / "tokenizer.json", data)
+            parts = LONG_PARTS if name == "base" else []
+            _write_json(folder / name / "cases.json", goldens(data, parts))
+    if wanted("built-in"):
+        built_in = json.loads(BUILT_IN.read_text(encoding="utf-8"))
+        _write_json(folder / "built-in" / "cases.json", goldens(built_in, LONG_PARTS))
+    if any(map(wanted, FETCHED)):
+        subprocess.run(["sh", str(ROOT / "scripts/vocabularies.sh")], check=True)
+    for name in filter(wanted, FETCHED):
+        cases = fetched_goldens(VOCABULARIES / name / "tokenizer.json")
+        _write_json(folder / name / "cases.json", cases)
 
 
 def main() -> int:
@@ -196,13 +260,14 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("tests/golden"))
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these folders only")
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     if not args.check:
-        write(args.out)
+        write(args.out, args.only)
         return 0
     with tempfile.TemporaryDirectory() as fresh:
-        write(pathlib.Path(fresh))
+        write(pathlib.Path(fresh), args.only)
         for path in sorted(pathlib.Path(fresh).rglob("*.json")):
             committed = args.out / path.relative_to(fresh)
             if committed.read_bytes() != path.read_bytes():

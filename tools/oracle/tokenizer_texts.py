@@ -307,6 +307,121 @@ _SPECIAL = [
     "a/nothinkb",
 ]
 
+_MORE_SCRIPTS = [
+    "\u09ac\u09be\u0982\u09b2\u09be \u09aa\u09be\u0996\u09bf",
+    "\u0ba4\u0bae\u0bbf\u0bb4\u0bcd \u0baa\u0bb1\u0bb5\u0bc8",
+    "\u0c24\u0c46\u0c32\u0c41\u0c17\u0c41 \u0c2a\u0c15\u0c4d\u0c37\u0c3f",
+    "\u0a2a\u0a70\u0a1b\u0a40 \u0a2a\u0a70\u0a1c\u0a3e\u0a2c\u0a40",
+    "\u0d15\u0d3f\u0d33\u0d3f \u0d2a\u0d31\u0d15\u0d4d\u0d15\u0d41\u0d28\u0d4d\u0d28\u0d41",
+    "\u0dc3\u0dd2\u0d82\u0dc4\u0dbd",
+    "\u1004\u103e\u1000\u103a\u1015\u103b\u1036\u101c\u1031\u1038",
+    "\u1794\u1780\u17d2\u179f\u17b8\u178f\u17bc\u1785",
+    "\u0e99\u0ebb\u0e81\u0e99\u0ec9\u0ead\u0e8d",
+    "\u0f56\u0fb1\u0f60\u0f74\u0f0b\u0f46\u0f74\u0f44\u0f0b\u0f0d",
+    "\u12c8\u134d \u1275\u1295\u123d \u1363 \u1366",
+    "\u0570\u0561\u0575\u0565\u0580\u0565\u0576 \u0569\u057c\u0579\u0578\u0582\u0576",
+    "\u13e3\u13b3\u13a9 \u13e5\u13cd\u13c6",
+    "\u1820\u1822\u182a\u180e\u1823",
+    "\u10a0\u10b1\u2d00 \u2c00\u2c30",
+    "chim ru\u1ed3i nh\u1ecf b\u00e9, \u0111\u1eb9p",
+    "chim ruo\u0302\u0300i nho\u0309 be\u0301",
+    "ko\u010dka \u017elu\u0165ou\u010dk\u00fd k\u016f\u0148",
+    "\u0645\u064f\u062d\u064e\u0645\u064e\u0651\u062f\u064c",
+    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    "\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd",
+    "a\u202eb\u202c \u2067c\u2069",
+    "\u5927\u5bb6\u597d123\u4f60\u597dabc",
+    "\u6771\u4eac\u3078\u884c\u304f\u3002\u30c6\u30b9\u30c8\uff01",
+    "\ud55c\uad6d\uc5b4 \ubb38\uc7a5\uc785\ub2c8\ub2e4.",
+    "\u4e00\u9fa5\u9fa6\u9fff\u3040\u309f\u30a0\u30ff\u3400",
+    "\U00020000\U0002a6d6",
+    "\uff21\uff22\uff23 \uff41\uff42\uff43 \uff01\uff1f",
+    "z\u0335\u0321\u0353a\u0334\u0315\u0345l\u0337\u033d\u032ag\u0336\u0352o\u0338\u0311",
+    "e" + "\u0301\u0327" * 20,
+    "\u0301\u0302 \u0303",
+    "A\u030a\u0323 a\u0323\u030a",
+    "\u01c4\u01c5\u01c6 \u01f1\u01f2",
+    "XMLHttpRequest iPhone McDonald's eBay",
+    "CamelCASEWords ABCdef DEF's ABC'S x'LL",
+    "\u00c9T\u00c9 \u00e9t\u00e9s \u00dcBER\u00fcber",
+]
+# Assigned by Unicode 15 and 16: a regular-expression library may be too old to know them.
+_NEW_CHARACTERS = [
+    "a\U00013460\U00013461 b",
+    "x\u1c89\u1c8a\ua7cb\ua7dc y",
+    "1\U00010d40\U00010d412 3",
+    " \u2427\u2428!",
+    "\U00031350\U00031351 \U0002ebf0",
+    "e\u0897\u0ece f",
+    "\U0001fadf\U0001fae8",
+    "a\U0001cc00\U00016d6d\U00010d6eb",
+    "\U00016121\U00011383",
+]
+_MORE_EMOJI = [
+    "\U0001f3f3\ufe0f\u200d\U0001f308",
+    "\u2764\ufe0f\u200d\U0001f525",
+    "\U0001f469\U0001f3fd\u200d\U0001f4bb",
+    "\U0001f468\U0001f3fb\u200d\U0001f91d\u200d\U0001f468\U0001f3ff",
+    "\U0001f9d1\u200d\U0001f9d1\u200d\U0001f9d2",
+    "\U0001f441\ufe0f\u200d\U0001f5e8\ufe0f",
+    "\U0001f408\u200d\u2b1b \U0001f43b\u200d\u2744\ufe0f",
+    "ok\U0001f44d\U0001f3ff!\U0001f44d\U0001f3fb",
+    "\u00a9\u2122\u00ae \u2605\u2606",
+    "#\ufe0f\u20e3 *\ufe0f\u20e3",
+    "\U0001f1ef\U0001f1f5\U0001f1e9",
+    "\u200d\U0001f33e \ufe0f",
+    "x\U0001f600y\U0001f601z\U0001f602",
+]
+_MORE_CODE = [
+    "int main(void)\n{\n\tprintf(\"%d\\n\", 42);\n\treturn 0;\n}\n",
+    "class A {\r\n  constructor() {\r\n    this.x = [1,2,3];\r\n  }\r\n}\r\n",
+    "fn f<'a>(x: &'a str) -> Option<&'a str> { x.get(0..1) }",
+    "let s = `a${b}c`; // don't\n/* we've */\n",
+    "{\n    \"key\": [1, 2.5e-3, null],\n    \"text\": \"a\\u00e9\\n\"\n}\n",
+    "<div class=\"a\" id='b'>\n  <p>Hi &mdash; there</p>\n</div>",
+    "| a | b |\n|---|:-:|\n| 1 | **2** |\n",
+    "# Title\n\n* one\n* two\n    1. three\n\n> quoted\n",
+    "diff --git a/x b/x\n@@ -1,2 +1,3 @@\n-old\n+new\n",
+    "SGVsbG8sIFdvcmxkIQ==",
+    "d41d8cd98f00b204e9800998ecf8427e",
+    "2026-01-31T23:59:59.123Z [INFO] pid=1234 ms=0.5",
+    "\\frac{a}{b} + \\sum_{i=0}^{n} x_i^2",
+    "def f(a,b):\n\treturn a//b  \n\n\n\nprint(f(10,3))\n",
+    "a\n\n\n\n\n\n\n\nb",
+    "x" + " " * 40 + "y" + "\t" * 9 + "z",
+    "=" * 80,
+    "-" * 79 + "\n" + "*" * 33,
+    "/usr/local/bin/../lib//x.so.1",
+    "a/b/c\n/d\n//e\n",
+    "mail@example.org <x@y.z>; +41 44 123 45 67",
+]
+_MORE_SPECIAL = [
+    "<|im_start|>user\nhi<|im_end|>\n",
+    "<|start|>system<|message|>S<|end|>",
+    "<\uff5cUser\uff5c>hi<\uff5cAssistant\uff5c>",
+    "<\uff5cUser\uff5c> \n hi",
+    "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>",
+    "\x00<|endoftext|>\x00",
+    "\r\n<|endoftext|>\r\n\r\n",
+]
+
 TEXTS = list(
-    dict.fromkeys(_PLAIN + _DIGITS + _CONTRACTIONS + _SCRIPTS + _EMOJI + _SPACES + _CODE + _SPECIAL)
+    dict.fromkeys(
+        _PLAIN
+        + _DIGITS
+        + _CONTRACTIONS
+        + _SCRIPTS
+        + _MORE_SCRIPTS
+        + _NEW_CHARACTERS
+        + _EMOJI
+        + _MORE_EMOJI
+        + _SPACES
+        + _CODE
+        + _MORE_CODE
+        + _SPECIAL
+        + _MORE_SPECIAL
+    )
 )
+
+# Parts that are repeated to texts of 1 MiB.
+LONG_PARTS = ["a", " ", "\n", "0123456789", "!?", "\U0001f468\u200d\U0001f469\u200d\U0001f467"]
