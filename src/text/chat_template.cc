@@ -24,11 +24,8 @@ struct Answer {
   std::string_view content;
 };
 
-std::string_view TrimNewlines(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of('\n'), text.size()));
-  return text.substr(0, text.find_last_not_of('\n') + 1);
-}
-
+// As the checkpoint's template does: of several tags the outermost text is the answer and the
+// innermost the reasoning.
 Answer SplitAnswer(const Message& message) {
   constexpr std::string_view kOpen = TextOf(Tag::kThink);
   constexpr std::string_view kClose = TextOf(Tag::kThinkEnd);
@@ -38,10 +35,10 @@ Answer SplitAnswer(const Message& message) {
     return {message.reasoning, text};
   }
   std::string_view reasoning = text.substr(0, close);
-  if (const size_t open = reasoning.find(kOpen); open != std::string_view::npos) {
+  if (const size_t open = reasoning.rfind(kOpen); open != std::string_view::npos) {
     reasoning.remove_prefix(open + kOpen.size());
   }
-  return {TrimNewlines(reasoning), text.substr(close + kClose.size())};
+  return {reasoning, text.substr(text.rfind(kClose) + kClose.size())};
 }
 
 // Writes a conversation as segments, as the checkpoint's chat_template.jinja does.
@@ -110,8 +107,10 @@ class Renderer {
     TextWithTags(request_.format.tools_before);
     Plain("<tools>\n");
     for (const Tool& tool : request_.tools) {
-      Plain(tool.definition);
-      Plain("\n");
+      if (!tool.deferred) {
+        Plain(tool.definition);
+        Plain("\n");
+      }
     }
     Plain("</tools>\n");
     TextWithTags(request_.format.tools_after);
@@ -179,11 +178,10 @@ class Renderer {
       return Ok();
     }
     const Answer answer = SplitAnswer(message);
-    const std::string_view reasoning = StripWhiteSpace(answer.reasoning);
     if (request_.format.has_thinking) {
       Control("<think>");
       if (shows_reasoning) {
-        Plain(reasoning);
+        Plain(answer.reasoning);
       }
       Control("</think>");
     }

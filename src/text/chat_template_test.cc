@@ -106,7 +106,7 @@ TEST(ChatTemplate, ArgumentsThatAreNoStringsAreJson) {
 
 TEST(ChatTemplate, ReasoningInsideContentIsTakenOutOfIt) {
   EXPECT_THAT(Render({.messages = {User("q"), Assistant("<think>\nr\n</think>\n\na \n")}}),
-              HasSubstr("<|assistant|><think>r</think>a<|assistant|>"));
+              HasSubstr("<|assistant|><think>\nr\n</think>a<|assistant|>"));
 }
 
 TEST(ChatTemplate, EveryNewRunOfToolResultsStartsAnObservation) {

@@ -31,6 +31,19 @@ Result<std::string> ReadOptionalString(const OrderedJson& object, const char* ke
   return value->get<std::string>();
 }
 
+// true or false; null or nothing are false.
+Result<bool> ReadOptionalFlag(const OrderedJson& object, const char* key,
+                              const std::string& where) {
+  const OrderedJson* const value = FindMember(object, key);
+  if (IsAbsent(value)) {
+    return false;
+  }
+  if (!value->is_boolean()) {
+    return Wrong(fmt::format("{}.{}", where, key), "true or false", value);
+  }
+  return value->get<bool>();
+}
+
 Result<std::string> ReadName(const OrderedJson& object, const std::string& where) {
   const OrderedJson* const name = FindMember(object, "name");
   if (name == nullptr || !name->is_string() || *name == "") {
@@ -163,7 +176,10 @@ Result<Message> ReadMessage(const OrderedJson& value, const std::string& where) 
   COLI_ASSIGN_OR_RETURN(message.role, ReadRole(value, where));
   COLI_ASSIGN_OR_RETURN(message.content,
                         ReadContent(FindMember(value, "content"), where + ".content"));
-  COLI_ASSIGN_OR_RETURN(message.reasoning, ReadOptionalString(value, "reasoning_content", where));
+  const bool has_content_key = !IsAbsent(FindMember(value, "reasoning_content"));
+  COLI_ASSIGN_OR_RETURN(
+      message.reasoning,
+      ReadOptionalString(value, has_content_key ? "reasoning_content" : "reasoning", where));
   COLI_ASSIGN_OR_RETURN(message.tool_calls,
                         ReadToolCalls(FindMember(value, "tool_calls"), where + ".tool_calls"));
   COLI_ASSIGN_OR_RETURN(message.tool_call_id, ReadOptionalString(value, "tool_call_id", where));
@@ -195,9 +211,10 @@ Result<Tool> ReadTool(const OrderedJson& value, const std::string& where) {
   }
   OrderedJson function = wrapped == nullptr ? value : *wrapped;
   const std::string place = wrapped == nullptr ? where : where + ".function";
+  Tool tool;
+  COLI_ASSIGN_OR_RETURN(tool.deferred, ReadOptionalFlag(function, "defer_loading", place));
   function.erase("strict");
   function.erase("defer_loading");
-  Tool tool;
   COLI_ASSIGN_OR_RETURN(tool.name, ReadName(function, place));
   const OrderedJson* const parameters = FindMember(function, "parameters");
   if (!IsAbsent(parameters) && !parameters->is_object()) {

@@ -76,6 +76,19 @@ TEST(Messages, ErrorsNameTheIndexAndTheField) {
   EXPECT_THAT(ErrorOf("[{"), HasSubstr("messages: byte 2"));
 }
 
+TEST(Messages, ReasoningHasTwoSpellings) {
+  const auto messages = ParseMessagesText(
+      R"([{"role":"assistant","reasoning":"a"},{"role":"assistant","reasoning":"a","reasoning_content":"b"},
+          {"role":"assistant","reasoning":"a","reasoning_content":null}])");
+
+  ASSERT_TRUE(messages) << messages.error().message;
+  EXPECT_EQ((*messages)[0].reasoning, "a");
+  EXPECT_EQ((*messages)[1].reasoning, "b");
+  EXPECT_EQ((*messages)[2].reasoning, "a");
+  EXPECT_EQ(ErrorOf(R"([{"role":"assistant","reasoning":{}}])"),
+            "messages[0].reasoning: expected a string, found {}");
+}
+
 TEST(Messages, PartsThatAreNotTextAreRefusedByTheirType) {
   const auto messages = ParseMessagesText(
       R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"x"}}]}])");
@@ -104,6 +117,8 @@ TEST(Tools, ErrorsNameTheIndexAndTheField) {
   EXPECT_EQ(ToolErrorOf(R"([{"name":"f"},7])"), "tools[1]: expected an object, found 7");
   EXPECT_EQ(ToolErrorOf(R"([{"name":"f","parameters":[]}])"),
             "tools[0].parameters: expected an object, found []");
+  EXPECT_EQ(ToolErrorOf(R"([{"function":{"name":"f","defer_loading":"yes"}}])"),
+            "tools[0].function.defer_loading: expected true or false, found \"yes\"");
   EXPECT_THAT(ToolErrorOf(R"([{"type":"retrieval","function":{"name":"f"}}])"),
               HasSubstr("tools[0].type"));
 }
