@@ -12,48 +12,53 @@ namespace {
 // How long a Ctrl-C may go unnoticed.
 constexpr std::chrono::milliseconds kPoll{50};
 
-bool ShouldStop(const AnswerRequest& request) {
-  const SignalWatch* signals = request.signals;
-  return !request.view->wanted() ||
+bool ShouldStop(const AnswerTakers& takers) {
+  const SignalWatch* signals = takers.signals;
+  return !takers.view->wanted() ||
          (signals != nullptr && (signals->interrupted() || signals->termination() != 0));
 }
 
 }  // namespace
 
 Result<AnswerOutcome> ReceiveAnswer(Engine& engine, AnswerRequest request) {
-  AnswerReader& reader = *request.reader;
-  AnswerView& view = *request.view;
   const size_t prompt_tokens = request.generation.prompt.size();
-  const size_t tokens_before = reader.ids().size();
   COLI_ASSIGN_OR_RETURN(const std::shared_ptr<TokenStream> stream,
                         engine.Submit(std::move(request.generation)));
+  return FollowAnswer(*stream, prompt_tokens, request.takers);
+}
+
+Result<AnswerOutcome> FollowAnswer(TokenStream& stream, size_t prompt_tokens,
+                                   const AnswerTakers& takers) {
+  AnswerReader& reader = *takers.reader;
+  AnswerView& view = *takers.view;
+  const size_t tokens_before = reader.ids().size();
   bool cancelled = false;
   for (;;) {
-    if (ShouldStop(request)) {
-      stream->Cancel();
+    if (ShouldStop(takers)) {
+      stream.Cancel();
       cancelled = true;
     }
-    const TokenStream::Event event = stream->Next(kPoll);
+    const TokenStream::Event event = stream.Next(kPoll);
     if (std::holds_alternative<TokenStream::End>(event)) {
       break;
     }
     const TokenId* token = std::get_if<TokenId>(&event);
     if (token == nullptr) {
-      view.Prefill(stream->prefilled(), prompt_tokens);
+      view.Prefill(stream.prefilled(), prompt_tokens);
     } else if (!cancelled && !reader.stopped()) {
       view.Show(reader.Feed(*token));
       if (reader.stopped()) {
-        stream->Cancel();
+        stream.Cancel();
       }
     }
   }
-  if (!stream->outcome()) {
+  if (!stream.outcome()) {
     view.Show(reader.Finish(true));
-    return tl::unexpected(stream->outcome().error());
+    return tl::unexpected(stream.outcome().error());
   }
   AnswerOutcome outcome;
-  outcome.reason = reader.stopped() ? FinishReason::kStop : stream->outcome()->reason;
-  outcome.stats = stream->outcome()->stats;
+  outcome.reason = reader.stopped() ? FinishReason::kStop : stream.outcome()->reason;
+  outcome.stats = stream.outcome()->stats;
   outcome.tokens = static_cast<uint32_t>(reader.ids().size() - tokens_before);
   view.Show(reader.Finish(outcome.reason != FinishReason::kStop));
   return outcome;

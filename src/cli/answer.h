@@ -25,11 +25,16 @@ class AnswerView {
   virtual bool wanted() const { return true; }
 };
 
-struct AnswerRequest {
-  GenerationRequest generation;
+// Who takes what arrives.
+struct AnswerTakers {
   AnswerReader* reader = nullptr;  // keeps tokens and text
   AnswerView* view = nullptr;
   const SignalWatch* signals = nullptr;  // a signal stops the answer
+};
+
+struct AnswerRequest {
+  GenerationRequest generation;
+  AnswerTakers takers;
 };
 
 // How it went. Ended by a stop string: kStop.
@@ -42,6 +47,10 @@ struct AnswerOutcome {
 // Waits for the answer. Errors: whatever the engine refuses or meets; nothing has been shown when
 // the request is refused, and what had come before an error is shown to its end and in the reader.
 Result<AnswerOutcome> ReceiveAnswer(Engine& engine, AnswerRequest request);
+
+// The same for a request that was submitted before; `prompt_tokens` is the length of its prompt.
+Result<AnswerOutcome> FollowAnswer(TokenStream& stream, size_t prompt_tokens,
+                                   const AnswerTakers& takers);
 
 // How many tokens decode_s of the statistics was spent on: the first one comes with the prompt.
 double TokensAfterTheFirst(const AnswerOutcome& outcome);

@@ -37,6 +37,7 @@ class FakeEngine final : public Engine {
   }
   SessionHandle OpenSession() override { return nullptr; }
   const ModelConfig& config() const override { return config_; }
+  uint32_t context() const override { return 4096; }
 
  private:
   std::string answer_;
@@ -60,7 +61,7 @@ class AnswerTest : public testing::Test {
     reader_.emplace(tokenizer_, AnswerReader::Options{true, false, std::move(stops)});
     GenerationRequest generation;
     generation.prompt = {TokenId{1}, TokenId{2}};
-    return ReceiveAnswer(engine, {std::move(generation), &*reader_, &view_, signals});
+    return ReceiveAnswer(engine, {std::move(generation), {&*reader_, &view_, signals}});
   }
 
   Tokenizer tokenizer_ = *testing_tokenizer::Parse(testing_tokenizer::Make());

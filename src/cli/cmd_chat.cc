@@ -153,8 +153,8 @@ class Chat {
   // Shows an answer, or what is left of it. False when not a single token of the answer came.
   bool Receive(std::vector<TokenId> prompt) {
     StreamView view(Targets());
-    AnswerRequest request{model_.Request(context_.options, std::move(prompt)), &*reader_, &view,
-                          &signals_};
+    AnswerRequest request{model_.Request(context_.options, std::move(prompt)),
+                          {&*reader_, &view, &signals_}};
     request.generation.session = session_;
     request.generation.sampling.seed +=
         parts_;  // a continuation is not the same throw of dice again

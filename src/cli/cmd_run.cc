@@ -1,17 +1,13 @@
-#include <poll.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 #include "base/json.h"
 #include "cli/line_source.h"
 #include "cli/settings.h"
 #include "cli/stream_view.h"
-#include "sys/file.h"
+#include "cli/text_input.h"
 #include "sys/memory_meter.h"
 
 namespace coli {
@@ -24,50 +20,19 @@ struct RunInput {
   bool messages = false;
 };
 
-Result<std::string> ReadStandardInput() {
-  std::string text;
-  std::array<char, 65536> bytes{};
-  for (;;) {
-    const ssize_t count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
-    if (count == 0) {
-      return text;
-    }
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      // Somebody else made the shared description non-blocking.
-      pollfd ready{STDIN_FILENO, POLLIN, 0};
-      ::poll(&ready, 1, -1);
-      continue;
-    }
-    if (count < 0 && errno != EINTR) {
-      return Fail(ErrorCode::kIo, "standard input: {}", std::generic_category().message(errno));
-    }
-    if (count > 0) {
-      text.append(bytes.data(), static_cast<size_t>(count));
-    }
-    if (text.size() > kMaxInputBytes) {
-      return Fail(ErrorCode::kInvalidArgument, "standard input: more than {} MiB",
-                  kMaxInputBytes >> 20);
-    }
-  }
-}
-
-Result<std::string> ReadInput(const std::string& file) {
-  return file == "-" ? ReadStandardInput() : ReadTextFile(file, kMaxInputBytes);
-}
-
 // Exactly one of argument, --prompt-file and --messages; none of them means standard input.
 Result<RunInput> ChooseInput(const CommandContext& context) {
   const CommandLine& line = context.line;
   const auto messages = line.Text("messages");
   auto file = line.Text("prompt-file");
   if (messages) {
-    COLI_ASSIGN_OR_RETURN(std::string text, ReadInput(*messages));
+    COLI_ASSIGN_OR_RETURN(std::string text, ReadWholeInput(*messages, kMaxInputBytes));
     return RunInput{std::move(text), *messages == "-" ? "standard input" : *messages, true};
   }
   if (!file && line.argument && *line.argument != "-") {
     return RunInput{*line.argument, "prompt", false};
   }
-  COLI_ASSIGN_OR_RETURN(std::string text, ReadInput(file.value_or("-")));
+  COLI_ASSIGN_OR_RETURN(std::string text, ReadWholeInput(file.value_or("-"), kMaxInputBytes));
   // The newline that ends a line of text is not part of a question.
   if (!line.Has("raw") && text.ends_with('\n')) {
     text.pop_back();
@@ -156,13 +121,6 @@ StreamTargets ChooseTargets(CommandContext& context, bool json) {
   return targets;
 }
 
-int StatusAfter(const SignalWatch& signals) {
-  if (signals.termination() != 0) {
-    return kExitSignal + signals.termination();
-  }
-  return signals.interrupted() ? kExitInterrupted : kExitOk;
-}
-
 }  // namespace
 
 Result<int> RunCommand(CommandContext& context) {
@@ -183,8 +141,8 @@ Result<int> RunCommand(CommandContext& context) {
   AnswerReader reader(model.text.tokenizer,
                       {raw, conversation.starts_in_reasoning(), context.options.List("stop")});
   StreamView view(ChooseTargets(context, json));
-  AnswerRequest request{model.Request(context.options, std::move(prompt)), &reader, &view,
-                        &signals};
+  AnswerRequest request{model.Request(context.options, std::move(prompt)),
+                        {&reader, &view, &signals}};
   const uint64_t seed = request.generation.sampling.seed;
   const auto outcome = ReceiveAnswer(*model.engine, std::move(request));
   view.Close();

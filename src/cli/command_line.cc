@@ -34,6 +34,17 @@ constexpr auto kVerbs = std::to_array<VerbSpec>({
      "compare the engine with a reference",
      "Replay a fixture: a model directory with reference.json and reference.safetensors. Exit "
      "status 0 only when everything agrees."},
+    {"ask", kAskVerb, Command::kAsk, "FILE",
+     "Prompts with what a right answer contains, one JSON object a line; - reads standard input.",
+     true, "answer a prompt set and count what is right",
+     "Answer every prompt of a set, always with the likeliest token, and print the share of right "
+     "answers by kind. docs/cli.md describes the file."},
+    {"perplexity", kPerplexityVerb, Command::kPerplexity, "FILE",
+     "The text, in UTF-8; - reads standard input.", true,
+     "measure how well a model foretells a text",
+     "Print how many bits per byte and per token a model needs for a text: fewer is better. The "
+     "text "
+     "goes through a sliding window of --ctx tokens that moves by --stride."},
     {"config", kConfigVerb, Command::kConfigExplain, "explain", "The only thing there is.", true,
      "show every option and where it comes from",
      "`coli config explain` shows the value of each option and where it came from."},

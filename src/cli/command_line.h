@@ -13,11 +13,21 @@
 
 namespace coli {
 
-enum class Command : uint8_t { kRun, kChat, kInfo, kValidate, kConfigExplain, kOptionsMarkdown };
+enum class Command : uint8_t {
+  kRun,
+  kChat,
+  kInfo,
+  kValidate,
+  kAsk,
+  kPerplexity,
+  kConfigExplain,
+  kOptionsMarkdown
+};
 
 struct CommandLine {
   Command command = Command::kRun;
-  std::optional<std::string> argument;  // run: the prompt; info, validate: the directory
+  std::optional<std::string> argument;  // run: the prompt; info, validate: the directory;
+                                        // ask, perplexity: the file
   std::vector<std::pair<const OptionSpec*, OptionValue>> flags;
 
   bool Has(std::string_view flag) const;  // a switch that belongs to this call

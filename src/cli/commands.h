@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "cli/command_line.h"
 #include "cli/environment.h"
+#include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 
@@ -32,7 +33,12 @@ Result<int> RunCommand(CommandContext& context);
 Result<int> ChatCommandLoop(CommandContext& context);
 Result<int> InfoCommand(CommandContext& context);
 Result<int> ValidateCommand(CommandContext& context);
+Result<int> AskCommand(CommandContext& context);
+Result<int> PerplexityCommand(CommandContext& context);
 Result<int> ConfigExplainCommand(CommandContext& context);
+
+// The exit status of a command that did what it could before a signal came, if one did.
+int StatusAfter(const SignalWatch& signals);
 
 // The whole program: parses, runs, prints errors as "coli: ..." on standard error.
 int RunProgram(int argument_count, char** arguments);

@@ -6,7 +6,8 @@ namespace coli {
 namespace {
 
 constexpr uint8_t kAnswer = kRunVerb | kChatVerb | kConfigVerb;
-constexpr uint8_t kModel = kAnswer | kInfoVerb;
+constexpr uint8_t kMeasure = kAskVerb | kPerplexityVerb;
+constexpr uint8_t kModel = kAnswer | kInfoVerb | kMeasure;
 constexpr uint8_t kAll = kModel | kValidateVerb;
 constexpr double kManyTokens = 16'777'216;
 
@@ -17,8 +18,8 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .help = "Directory of the model. Not set: the small built-in model."},
     {.name = "ctx", .type = OptionType::kInteger, .verbs = kModel,
      .group = "Model and machine", .value_name = "N", .min = 2, .max = kManyTokens,
-     .help = "Context window in tokens: prompt and answer together. Not set: 4096, or less if the "
-             "model has less."},
+     .help = "Context window in tokens: prompt and answer together; for perplexity the sliding "
+             "window. Not set: 4096, or less if the model has less."},
     {.name = "ram", .type = OptionType::kBytes, .verbs = kAll,
      .group = "Model and machine", .value_name = "SIZE", .min = 1, .max = 0x1p62,
      .help = "Memory for the whole process, for example 20G. Not set: what the machine has "
@@ -42,6 +43,10 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .group = "Model and machine", .value_name = "NAME", .default_text = "keep",
      .help = "The same for the weights that every token uses. They are converted when the model is "
              "loaded; the router, the indexer's weights_proj and norms stay as they are."},
+    {.name = "parallel", .type = OptionType::kInteger, .verbs = kAskVerb | kConfigVerb,
+     .group = "Model and machine", .value_name = "N", .min = 1, .max = 256, .default_text = "8",
+     .help = "Answers that are computed side by side, as far as memory allows. They do not depend "
+             "on it."},
     {.name = "prefill-chunk", .type = OptionType::kInteger, .verbs = kAll,
      .group = "Model and machine", .value_name = "N", .min = 1, .max = 8192,
      .default_text = "256",
@@ -73,7 +78,7 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .group = "Answers", .value_name = "N", .min = 0, .max = 0x1p53,
      .help = "Seed of sampling: same seed, same prompt, same answer. Not set: a new one each "
              "time, shown by `--json`."},
-    {.name = "max-tokens", .type = OptionType::kInteger, .verbs = kAnswer,
+    {.name = "max-tokens", .type = OptionType::kInteger, .verbs = kAnswer | kAskVerb,
      .group = "Answers", .value_name = "N", .min = 1, .max = kManyTokens,
      .help = "Longest answer in tokens. Not set: until the context window is full."},
     {.name = "stop", .type = OptionType::kTextList, .verbs = kAnswer,
@@ -111,8 +116,19 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "layers", .type = OptionType::kSwitch, .verbs = kValidateVerb, .flag_only = true,
      .group = "This call",
      .help = "Compare the residual stream after each layer, too, where the fixture has it."},
-    {.name = "json", .type = OptionType::kSwitch, .verbs = kRunVerb | kInfoVerb | kValidateVerb,
-     .flag_only = true, .group = "This call",
+    {.name = "show", .type = OptionType::kSwitch, .verbs = kAskVerb, .flag_only = true,
+     .group = "This call", .help = "Print every wrong answer, too."},
+    {.name = "mtp", .type = OptionType::kSwitch, .verbs = kAskVerb, .flag_only = true,
+     .group = "This call",
+     .help = "Measure, too, how often the first draft of the model's MTP layer is what the model "
+             "says. Loads the model again and computes each answer once more."},
+    {.name = "stride", .type = OptionType::kInteger, .verbs = kPerplexityVerb, .flag_only = true,
+     .group = "This call", .value_name = "N", .min = 1, .max = kManyTokens,
+     .help = "Tokens that the window moves by; each is scored with at least window - stride tokens "
+             "before it. Not set: half of the window."},
+    {.name = "json", .type = OptionType::kSwitch,
+     .verbs = kRunVerb | kInfoVerb | kValidateVerb | kMeasure, .flag_only = true,
+     .group = "This call",
      .help = "Print one JSON object on standard output and nothing else."},
 });
 // clang-format on

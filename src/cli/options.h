@@ -35,6 +35,8 @@ enum Verbs : uint8_t {
   kInfoVerb = 4,
   kValidateVerb = 8,
   kConfigVerb = 16,
+  kAskVerb = 32,
+  kPerplexityVerb = 64,
 };
 
 struct OptionSpec {

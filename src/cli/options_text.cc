@@ -9,8 +9,9 @@ struct VerbName {
   Verbs verb;
   std::string_view name;
 };
-constexpr VerbName kVerbNames[] = {
-    {kRunVerb, "run"}, {kChatVerb, "chat"}, {kInfoVerb, "info"}, {kValidateVerb, "validate"}};
+constexpr VerbName kVerbNames[] = {{kRunVerb, "run"},   {kChatVerb, "chat"},
+                                   {kInfoVerb, "info"}, {kValidateVerb, "validate"},
+                                   {kAskVerb, "ask"},   {kPerplexityVerb, "perplexity"}};
 
 std::string VerbList(const OptionSpec& spec) {
   std::string names;

@@ -41,6 +41,10 @@ Result<int> Dispatch(CommandContext& context) {
       return InfoCommand(context);
     case Command::kValidate:
       return ValidateCommand(context);
+    case Command::kAsk:
+      return AskCommand(context);
+    case Command::kPerplexity:
+      return PerplexityCommand(context);
     case Command::kConfigExplain:
       return ConfigExplainCommand(context);
     case Command::kOptionsMarkdown:
@@ -107,6 +111,13 @@ int Execute(const std::vector<std::string>& words, const Environment& environmen
 }
 
 }  // namespace
+
+int StatusAfter(const SignalWatch& signals) {
+  if (signals.termination() != 0) {
+    return kExitSignal + signals.termination();
+  }
+  return signals.interrupted() ? kExitInterrupted : kExitOk;
+}
 
 int RunProgram(int argument_count, char** arguments) {
   OccupyStandardDescriptors();

@@ -13,27 +13,43 @@ constexpr double kSilent_s = 2.0;
 constexpr double kRewrite_s = 0.25;
 constexpr double kPlainLine_s = 30.0;
 
-std::string Amount(uint64_t done, uint64_t total, ProgressUnit unit) {
-  if (unit == ProgressUnit::kTokens) {
-    return fmt::format("{} of {} tokens", done, total);
+std::string Amount(uint64_t amount, ProgressUnit unit) {
+  return unit == ProgressUnit::kBytes ? FormatBytes(amount) : fmt::format("{}", amount);
+}
+
+std::string_view Noun(ProgressUnit unit) {
+  switch (unit) {
+    case ProgressUnit::kBytes:
+      return "";
+    case ProgressUnit::kTokens:
+      return " tokens";
+    case ProgressUnit::kPrompts:
+      return " prompts";
   }
-  return fmt::format("{} of {}", FormatBytes(done), FormatBytes(total));
+  return "";
+}
+
+std::vector<std::string> LinesFromLongToShort(std::string_view label, uint64_t done, uint64_t total,
+                                              double left_s, ProgressUnit unit) {
+  if (total == 0) {
+    return {fmt::format("{}: {}{} so far", label, Amount(done, unit), Noun(unit)),
+            Amount(done, unit)};
+  }
+  const double share = std::min(static_cast<double>(done) / static_cast<double>(total), 1.0);
+  const std::string percent = fmt::format("{:.0f} %", share * 100.0);
+  const std::string left = left_s < 0 ? "" : fmt::format(", {} left", FormatDuration(left_s));
+  const std::string amount =
+      fmt::format(", {} of {}{}", Amount(done, unit), Amount(total, unit), Noun(unit));
+  return {fmt::format("{}: {}{}{}", label, percent, amount, left),
+          fmt::format("{}: {}{}", label, percent, left), fmt::format("{}: {}", label, percent),
+          percent};
 }
 
 }  // namespace
 
 std::string ProgressLine(std::string_view label, uint64_t done, uint64_t total, double left_s,
                          ProgressUnit unit, uint32_t columns) {
-  const double share = total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
-  const std::string percent = fmt::format("{:.0f} %", std::min(share, 1.0) * 100.0);
-  const std::string left = left_s < 0 ? "" : fmt::format(", {} left", FormatDuration(left_s));
-  const std::vector<std::string> from_long_to_short = {
-      fmt::format("{}: {}, {}{}", label, percent, Amount(done, total, unit), left),
-      fmt::format("{}: {}{}", label, percent, left),
-      fmt::format("{}: {}", label, percent),
-      percent,
-  };
-  for (const std::string& line : from_long_to_short) {
+  for (const std::string& line : LinesFromLongToShort(label, done, total, left_s, unit)) {
     if (line.size() <= columns) {
       return line;
     }
@@ -63,7 +79,7 @@ bool Progress::Due(double now) const {
 }
 
 void Progress::Update(uint64_t done, uint64_t total) {
-  done_ = std::max(done_, std::min(done, total));
+  done_ = std::max(done_, total == 0 ? done : std::min(done, total));
   const double now = output_ == nullptr ? 0 : clock_().count();
   if (output_ == nullptr || !Due(now)) {
     return;
@@ -71,7 +87,7 @@ void Progress::Update(uint64_t done, uint64_t total) {
   shown_s_ = now;
   const double rate = static_cast<double>(done_) / (now - start_s_);
   const double left_s =
-      done_ == 0 ? -1 : static_cast<double>(total - std::min(done_, total)) / rate;
+      done_ == 0 || total == 0 ? -1 : static_cast<double>(total - std::min(done_, total)) / rate;
   const bool rewrites = output_->facts().rewrites_lines;
   // One column stays free: a full line would wrap on some terminals.
   const uint32_t columns = rewrites ? output_->facts().columns - 1 : 200;

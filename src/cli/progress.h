@@ -15,10 +15,11 @@
 
 namespace coli {
 
-enum class ProgressUnit : uint8_t { kBytes, kTokens };
+enum class ProgressUnit : uint8_t { kBytes, kTokens, kPrompts };
 
 // "reading the prompt: 43 %, 310 of 720 tokens, 12 s left" in at most `columns`; details that do
-// not fit are left out. `done` <= `total`; `left_s` < 0: not known yet.
+// not fit are left out. `done` <= `total`; total 0: nobody knows how much there is. `left_s` < 0:
+// not known yet.
 std::string ProgressLine(std::string_view label, uint64_t done, uint64_t total, double left_s,
                          ProgressUnit unit, uint32_t columns);
 
@@ -32,7 +33,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void Update(uint64_t done, uint64_t total);
+  void Update(uint64_t done, uint64_t total);  // total 0: not known
   // Removes a line that is shown; a later Update may show it again.
   void Clear();
 

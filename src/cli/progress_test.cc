@@ -54,6 +54,26 @@ TEST(ProgressLine, SaysNothingAboutTheRestBeforeItIsKnown) {
             "loading: 0 %, 0 B of 2.00 KiB");
 }
 
+TEST(ProgressLine, CountsWhenNobodyKnowsHowMuchThereIs) {
+  EXPECT_EQ(ProgressLine("scoring", 2048, 0, -1, ProgressUnit::kBytes, 80),
+            "scoring: 2.00 KiB so far");
+  EXPECT_EQ(ProgressLine("scoring", 2048, 0, -1, ProgressUnit::kBytes, 10), "2.00 KiB");
+  EXPECT_EQ(ProgressLine("answering", 7, 0, -1, ProgressUnit::kPrompts, 80),
+            "answering: 7 prompts so far");
+}
+
+TEST_F(ProgressTest, WithoutATotalTheAmountGrows) {
+  Output output = MakeOutput(true, 80);
+  Progress progress(&output, "scoring", ProgressUnit::kTokens, Clock());
+  now_ += 3;
+  progress.Update(10, 0);
+  EXPECT_EQ(Written(), "\rscoring: 10 tokens so far");
+  now_ += 1;
+  progress.Update(20, 0);
+
+  EXPECT_EQ(Written(), "\rscoring: 20 tokens so far");
+}
+
 TEST_F(ProgressTest, ShortStepsAreSilent) {
   Output output = MakeOutput(true, 80);
   {

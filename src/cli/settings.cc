@@ -4,8 +4,6 @@
 #include <random>
 #include <utility>
 
-#include "cli/progress.h"
-
 namespace coli {
 namespace {
 
@@ -45,7 +43,6 @@ EngineOptions MakeEngineOptions(const OptionValues& options,
   if (const auto eps = options.Real("latent-norm-eps")) {
     engine.latent_norm_eps = static_cast<float>(*eps);
   }
-  engine.max_sequences = 1;  // one conversation: the rest of the memory is for experts
   return engine;
 }
 
@@ -87,25 +84,35 @@ GenerationRequest OpenModel::Request(const OptionValues& options,
   return request;
 }
 
-Result<OpenModel> LoadChosenModel(CommandContext& context) {
-  COLI_ASSIGN_OR_RETURN(const ModelChoice choice,
+Result<ChosenModel> ChooseModelOf(CommandContext& context) {
+  COLI_ASSIGN_OR_RETURN(ModelChoice choice,
                         ChooseModel(context.options.Text("model"), ThisExecutable()));
   if (choice.built_in) {
     Note(context, "using the small built-in model; name another with --model DIR");
   }
   COLI_ASSIGN_OR_RETURN(ModelText text, LoadModelText(choice.directory));
-  std::vector<TokenId> stop_tokens = text.format.StopIds(text.tokenizer);
-  Progress progress(context.notes(), "loading the model", ProgressUnit::kBytes);
-  COLI_ASSIGN_OR_RETURN(
-      std::unique_ptr<Engine> engine,
-      Engine::Create(MakeEngineOptions(context.options, choice.directory),
-                     [&](uint64_t done, uint64_t total) { progress.Update(done, total); }));
-  progress.Clear();
-  for (const std::string& warning : engine->config().warnings) {
+  return ChosenModel{std::move(choice.directory), std::move(text)};
+}
+
+void NoteWarnings(CommandContext& context, const ModelConfig& config) {
+  for (const std::string& warning : config.warnings) {
     Note(context, "note: " + warning);
   }
+}
+
+Result<OpenModel> LoadChosenModel(CommandContext& context, uint32_t sequences) {
+  COLI_ASSIGN_OR_RETURN(ChosenModel chosen, ChooseModelOf(context));
+  EngineOptions options = MakeEngineOptions(context.options, chosen.directory);
+  options.max_sequences = sequences;
+  COLI_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                        LoadShown(context, [&](const Engine::Progress& progress) {
+                          return Engine::Create(options, progress);
+                        }));
+  NoteWarnings(context, engine->config());
   ApplyModelDefaults(engine->config(), context.options);
-  return OpenModel{std::move(text), std::move(engine), std::move(stop_tokens)};
+  std::vector<TokenId> stop_tokens = chosen.text.format.StopIds(chosen.text.tokenizer);
+  return OpenModel{std::move(chosen.directory), std::move(chosen.text), std::move(engine),
+                   std::move(stop_tokens)};
 }
 
 }  // namespace coli

@@ -45,6 +45,7 @@ class EngineThread final : public Engine {
 
   SessionHandle OpenSession() override { return std::make_shared<Session>(); }
   const ModelConfig& config() const override { return model_->config(); }
+  uint32_t context() const override { return model_->plan().context; }
 
  private:
   Status Check(const GenerationRequest& request) const {
@@ -59,10 +60,10 @@ class EngineThread final : public Engine {
                     config().vocab_size);
       }
     }
-    if (request.prompt.size() >= model_->plan().context) {
+    if (request.prompt.size() >= context()) {
       return Fail(ErrorCode::kContextLength,
                   "the prompt has {} tokens and the context is {} positions: no room for an answer",
-                  request.prompt.size(), model_->plan().context);
+                  request.prompt.size(), context());
     }
     return Ok();
   }

@@ -51,6 +51,7 @@ class Engine {
   virtual SessionHandle OpenSession() = 0;
 
   virtual const ModelConfig& config() const = 0;
+  virtual uint32_t context() const = 0;  // positions of a sequence: prompt and answer together
 };
 
 }  // namespace coli

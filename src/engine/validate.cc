@@ -10,7 +10,7 @@
 
 #include "engine/fixture.h"
 #include "engine/loaded_model.h"
-#include "model/mtp_head.h"
+#include "engine/teacher_forcing.h"
 
 namespace coli {
 namespace {
@@ -97,7 +97,7 @@ class Replay {
     if (compare_layers) {
       COLI_RETURN_IF_ERROR(OpenLayers());
     }
-    COLI_RETURN_IF_ERROR(TeacherForcing());
+    COLI_RETURN_IF_ERROR(JudgeRows());
     CaseReport report = Report();
     if (case_.greedy) {
       COLI_ASSIGN_OR_RETURN(const uint32_t matches, GreedyMatches());
@@ -121,21 +121,13 @@ class Replay {
     return Ok();
   }
 
-  // A step over positions [begin, end) of `ids`; logits for all of them.
-  Result<StepResult> RunStep(KvCache& cache, std::span<const TokenId> ids, uint32_t begin,
-                             uint32_t end, const LayerObserver& observer = {}) {
-    Batch batch;
-    batch.caches.push_back(&cache);
-    for (uint32_t p = begin; p < end; ++p) {
-      batch.rows.push_back({0, ids[p], p, true});
-    }
-    return model_.forward().Run(std::move(batch), observer);
-  }
-
-  Status TeacherForcing() {
-    COLI_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(model_.config(), rows_, mtp_.has_value(),
-                                                         case_.first_position));
-    const LayerObserver observer = [&](LayerId layer, const Batch& batch, ConstMatrixView x) {
+  // Teacher forcing: every row of the case, compared as it is computed.
+  Status JudgeRows() {
+    COLI_ASSIGN_OR_RETURN(TeacherForcing run, TeacherForcing::Start(model_, rows_, mtp_.has_value(),
+                                                                    case_.first_position));
+    const std::span<const TokenId> ids(case_.ids);
+    TeacherForcing::StepOptions options;
+    options.observer = [&](LayerId layer, const Batch& batch, ConstMatrixView x) {
       const auto found = layers_.find(static_cast<uint32_t>(Raw(layer)));
       for (size_t r = 0; found != layers_.end() && r < batch.rows.size(); ++r) {
         found->second.Row(batch.rows[r].position, x.row(r));
@@ -146,7 +138,8 @@ class Replay {
     XXH3_64bits_reset(hash.get());
     for (uint32_t begin = 0; begin < rows_; begin += chunk_) {
       const uint32_t end = std::min(begin + chunk_, rows_);
-      COLI_ASSIGN_OR_RETURN(const StepResult step, RunStep(cache, case_.ids, begin, end, observer));
+      COLI_ASSIGN_OR_RETURN(const StepResult step,
+                            run.Run(ids.subspan(begin, end - begin), options));
       for (uint32_t p = begin; p < end; ++p) {
         const float* const row = step.logits.row(p - begin);
         if (const uint32_t token = FirstNonFinite(row, step.logits.cols);
@@ -159,21 +152,17 @@ class Replay {
         XXH3_64bits_update(hash.get(), row, size_t{step.logits.cols} * sizeof(float));
       }
       if (mtp_) {
-        COLI_RETURN_IF_ERROR(MtpRows(cache, step, begin, std::min(end, rows_ - 1)));
+        COLI_RETURN_IF_ERROR(JudgeMtpRows(run, step, begin, std::min(end, rows_ - 1)));
       }
     }
     hash_ = fmt::format("{:016x}", XXH3_64bits_digest(hash.get()));
     return Ok();
   }
 
-  Status MtpRows(KvCache& cache, const StepResult& step, uint32_t begin, uint32_t end) {
-    MtpHead head(model_.config(), model_.weights(), 0, model_.forward(), model_.backend(),
-                 model_.experts());
-    std::vector<MtpRow> rows;
-    for (uint32_t p = begin; p < end; ++p) {
-      rows.push_back({&cache, case_.ids[p + 1], p, step.hidden.row(p - begin)});
-    }
-    COLI_ASSIGN_OR_RETURN(const MtpResult result, head.Run(rows));
+  Status JudgeMtpRows(TeacherForcing& run, const StepResult& step, uint32_t begin, uint32_t end) {
+    const std::span<const TokenId> ids(case_.ids);
+    COLI_ASSIGN_OR_RETURN(const MtpResult result,
+                          run.RunMtp(step, ids.subspan(begin + 1, end - begin)));
     for (uint32_t p = begin; p < end; ++p) {
       mtp_->Row(p, result.logits.row(p - begin));
     }
@@ -183,19 +172,18 @@ class Replay {
   // Continues the prompt by its own argmax, token by token; how many tokens agree before the first
   // that does not.
   Result<uint32_t> GreedyMatches() {
-    COLI_ASSIGN_OR_RETURN(KvCache cache,
-                          KvCache::Create(model_.config(), rows_, false, case_.first_position));
+    COLI_ASSIGN_OR_RETURN(TeacherForcing run,
+                          TeacherForcing::Start(model_, rows_, false, case_.first_position));
     std::vector<TokenId> ids(case_.ids.begin(), case_.ids.begin() + case_.prompt_length);
-    uint32_t computed = 0;
     while (ids.size() < rows_) {
-      const uint32_t end = std::min(computed + chunk_, static_cast<uint32_t>(ids.size()));
-      COLI_ASSIGN_OR_RETURN(const StepResult step, RunStep(cache, ids, computed, end));
-      const uint32_t last = end - computed - 1;
-      computed = end;
-      if (computed < ids.size()) {
+      const auto rest = std::span(ids).subspan(run.positions());
+      const size_t count = std::min<size_t>(chunk_, rest.size());
+      COLI_ASSIGN_OR_RETURN(const StepResult step, run.Run(rest.first(count)));
+      if (run.positions() < ids.size()) {
         continue;
       }
-      const TokenId next{static_cast<int32_t>(ArgMax(step.logits.row(last), step.logits.cols))};
+      const TokenId next{
+          static_cast<int32_t>(ArgMax(step.logits.row(count - 1), step.logits.cols))};
       if (next != case_.ids[ids.size()]) {
         break;
       }

@@ -15,6 +15,7 @@
 namespace coli {
 namespace {
 
+constexpr std::array<std::string_view, 2> kBeginning = {"[gMASK]", "<sop>"};
 constexpr std::array<std::string_view, 5> kStopTokens = {
     "<|user|>", "<|observation|>", "<|endoftext|>", "<|system|>", "<|assistant|>"};
 
@@ -52,8 +53,7 @@ class Renderer {
     if (request_.messages.empty()) {
       return Fail(ErrorCode::kInvalidArgument, "messages: expected at least one");
     }
-    Control("[gMASK]");
-    Control("<sop>");
+    std::ranges::for_each(kBeginning, [&](std::string_view token) { Control(token); });
     if (request_.format.StartsInReasoning(request_.options.enable_thinking)) {
       Effort();
     }
@@ -309,6 +309,18 @@ std::vector<TokenId> ChatFormat::StopIds(const Tokenizer& tokenizer) const {
     if (const auto id = tokenizer.FindToken(name)) {
       ids.push_back(*id);
     }
+  }
+  return ids;
+}
+
+std::vector<TokenId> ChatFormat::BeginningIds(const Tokenizer& tokenizer) const {
+  std::vector<TokenId> ids;
+  for (const std::string_view name : kBeginning) {
+    const auto id = tokenizer.FindToken(name);
+    if (!id) {
+      return {};
+    }
+    ids.push_back(*id);
   }
   return ids;
 }

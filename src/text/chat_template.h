@@ -32,6 +32,10 @@ struct ChatFormat {
   // Every front end stops at these and at the checkpoint's own eos ids.
   std::vector<TokenId> StopIds(const Tokenizer& tokenizer) const;
 
+  // What every text begins with, a conversation or not; nothing when the tokenizer lacks one of
+  // them.
+  std::vector<TokenId> BeginningIds(const Tokenizer& tokenizer) const;
+
   // Whether the answer to a request with this setting begins inside the model's thinking (see
   // OutputParser).
   bool StartsInReasoning(bool enable_thinking) const { return has_thinking && enable_thinking; }
