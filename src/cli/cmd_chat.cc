@@ -174,10 +174,19 @@ class Chat {
       return false;
     }
     conversation_.Answered(*reader_);
-    if (interactive_ && outcome->reason == FinishReason::kLength) {
-      Say(":more continues the answer.");
+    if (interactive_) {
+      Advise(outcome->reason);
     }
     return true;
+  }
+
+  // What there is to do about an answer that was cut.
+  void Advise(FinishReason reason) {
+    if (reason == FinishReason::kLength) {
+      Say(":more continues the answer.");
+    } else if (reason == FinishReason::kContext) {
+      Say("The context window is full; :reset starts a new conversation.");
+    }
   }
 
   // After an error: what came of the answer stays, and :more may try to continue it.
