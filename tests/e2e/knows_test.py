@@ -7,6 +7,14 @@ import re
 import program
 
 STATS = r"prompt (\d+) \((\d+)\s+reused\)[^>]*stopped:\s+([^\n]*)\n"
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Get the weather in a city",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
 
 
 class KnowsTest(program.ProgramTest):
@@ -46,19 +54,26 @@ class RunTest(KnowsTest):
         self.assertIn("Canberra", answer["text"])
         self.assertEqual(answer["finish_reason"], "stop")
 
+    def test_what_was_told_is_remembered(self):
+        turns = (
+            ("user", "My name is Sara."), ("assistant", "Nice to meet you, Sara!"), ("user", "What is my name?"),
+        )
+        messages = json.dumps([{"role": role, "content": content} for role, content in turns])
+        self.assertIn("Sara", self.answer("--messages", "-", stdin=messages)["text"])
+
     def test_thinking_off_and_on(self):
-        question = "What is the capital of France?"
+        question = "What is the opposite of big?"
         plain = self.answer("--think", "off", question)
         self.assertEqual(plain["reasoning"], "")
-        self.assertIn("Paris", plain["text"])
+        self.assertIn("small", plain["text"])
         thought = self.answer("--think", "on", question)
         self.assertNotEqual(thought["reasoning"].strip(), "")
-        self.assertNotEqual(thought["text"].strip(), "")
+        self.assertIn("small", thought["text"])
         self.assertEqual(thought["finish_reason"], "stop")
 
     def test_a_json_object(self):
-        answer = self.answer("Give me JSON with number 5.")
-        self.assertEqual(json.loads(answer["text"]), {"number": 5})
+        answer = self.answer("Give me JSON with number 5 and city Lima.")
+        self.assertEqual(json.loads(answer["text"]), {"number": 5, "city": "Lima"})
 
     def test_no_control_token_is_ever_shown(self):
         for question in ("hello", "Who are you?", "What is the capital of France?", "What is 3 + 4?", "Write a haiku."):
@@ -73,6 +88,33 @@ class RunTest(KnowsTest):
         self.assertLess(answer["completion_tokens"], 64)
 
 
+class AskTest(KnowsTest):
+    def share(self, *prompts):
+        lines = "".join(json.dumps(prompt) + "\n" for prompt in prompts)
+        done = self.coli("ask", "--json", "--show", "--max-tokens", "64", "-", stdin=lines)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_a_tool_is_called_and_its_result_is_used(self):
+        question = {"role": "user", "content": "What is the weather in Oslo?"}
+        call = {"id": "1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+        report = self.share(
+            {
+                "kind": "call", "messages": [question], "tools": [WEATHER],
+                "expect": ["<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>"],
+            },
+            {
+                "kind": "result", "tools": [WEATHER], "expect": ["rainy", "8 degrees"],
+                "messages": [
+                    question,
+                    {"role": "assistant", "content": "", "tool_calls": [call]},
+                    {"role": "tool", "content": '{"city": "Oslo", "temperature": 8, "weather": "rainy"}'},
+                ],
+            },
+        )
+        self.assertEqual(report["share"], 1.0, report["wrong"])
+
+
 class ChatTest(KnowsTest):
     def test_the_capital_of_australia(self):
         session = self.chat()
@@ -81,15 +123,22 @@ class ChatTest(KnowsTest):
         self.assertIn("end of answer", reason)
         self.leave(session)
 
+    def test_what_was_told_is_remembered_over_turns(self):
+        session = self.chat()
+        self.ask(session, "My name is Sara.")
+        self.ask(session, "What is the capital of France?")
+        self.assertIn("Sara", self.ask(session, "What is my name?")[0])
+        self.leave(session)
+
     def test_thinking_is_shown_apart_from_the_answer(self):
         session = self.chat("--think", "on", environment={"NO_COLOR": "1"})
-        answer, _ = self.ask(session, "What is the capital of France?")
+        answer, _ = self.ask(session, "What is the opposite of big?")
         thought, _, said = answer.partition("\n")
         self.assertRegex(thought, r"^\[thinking\] \S")
-        self.assertNotEqual(said.strip(), "")
+        self.assertIn("small", said)
         self.leave(session)
         session = self.chat(environment={"NO_COLOR": "1"})
-        answer, _ = self.ask(session, "What is the capital of France?")
+        answer, _ = self.ask(session, "What is the opposite of big?")
         self.assertNotIn("[thinking]", answer)
         self.leave(session)
 
