@@ -82,7 +82,7 @@ TEST(CheckDrafting, AModelWithoutTheLayerIsRefused) {
 TEST(CheckDrafting, ALayerThatIsPromisedAndMissingIsNamedBeforeAnythingIsLoaded) {
   EXPECT_TRUE(CheckDrafting(GoldenOptions("t11")));
 
-  const Status status = CheckDrafting(GoldenOptions("t0"));
+  const Status status = CheckDrafting(GoldenOptions("t3"));
 
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::kNotFound);

@@ -114,7 +114,7 @@ class PerplexityTest(program.ProgramTest):
         feeder.wait()
         self.assertEqual(process.returncode, 130)
         self.assertEqual(output, b"")
-        self.assertRegex(errors.decode(), r"interrupted: \d\.\d+ bits per token over the first \d+ tokens")
+        self.assertRegex(errors.decode(), r"interrupted: \d+\.\d+ bits per token over the first \d+ tokens")
 
     def test_ctrl_c_ends_the_wait_for_standard_input(self):
         process = subprocess.Popen(
