@@ -14,8 +14,7 @@ constexpr std::chrono::milliseconds kPoll{50};
 
 bool ShouldStop(const AnswerTakers& takers) {
   const SignalWatch* signals = takers.signals;
-  return !takers.view->wanted() ||
-         (signals != nullptr && (signals->interrupted() || signals->termination() != 0));
+  return !takers.view->wanted() || (signals != nullptr && signals->came());
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ Result<DraftAcceptance> MeasureShown(CommandContext& context, const EngineOption
     }
     replay->Update(done, total);
   };
-  watch.cancelled = [&] { return signals.interrupted() || signals.termination() != 0; };
+  watch.cancelled = [&] { return signals.came(); };
   return MeasureDrafts(options, transcripts, watch);
 }
 
@@ -271,19 +271,22 @@ Result<int> AskCommand(CommandContext& context) {
   // Twice as many as are computed, so that the engine always has the next one.
   COLI_RETURN_IF_ERROR(questioning.Run(prompts, encoded, size_t{2} * parallel));
   Report& report = questioning.report();
-  if (drafts && StatusAfter(signals) == kExitOk) {
+  Status drafted;
+  if (drafts && !signals.came()) {
     model.engine.reset();  // its memory is for the model that drafts
     auto acceptance = MeasureShown(context, replay, questioning.transcripts(), signals);
-    if (!acceptance && acceptance.error().code != ErrorCode::kCancelled) {
-      return tl::unexpected<Error>(std::move(acceptance).error());
+    if (acceptance) {
+      report.drafts = *acceptance;
+    } else {
+      drafted = tl::unexpected<Error>(std::move(acceptance).error());
     }
-    report.drafts = acceptance ? std::optional(*acceptance) : std::nullopt;
   }
-  if (StatusAfter(signals) != kExitOk) {
+  if (signals.came()) {
     return Interrupted(context, report.all, signals);
   }
   const bool show = context.line.Has("show");
   context.out.Write(context.line.Has("json") ? ReportJson(report, show) : ReportText(report, show));
+  COLI_RETURN_IF_ERROR(drafted);  // the answers were worth their report all the same
   return kExitOk;
 }
 

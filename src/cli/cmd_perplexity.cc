@@ -2,6 +2,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -142,11 +143,11 @@ int Interrupted(CommandContext& context, const TextScore& score, const SignalWat
 Result<int> PerplexityCommand(CommandContext& context) {
   COLI_ASSIGN_OR_RETURN(TextInput input, TextInput::Open(*context.line.argument));
   COLI_ASSIGN_OR_RETURN(const ChosenModel chosen, ChooseModelOf(context));
-  SignalWatch signals(SignalWatch::Second::kEndsUs);
+  std::optional<SignalWatch> signals;  // loading can be interrupted as if nobody watched
   ScoreOptions options;
   options.beginning = chosen.text.format.BeginningIds(chosen.text.tokenizer);
   options.stride = static_cast<uint32_t>(context.options.Integer("stride").value_or(0));
-  options.cancelled = [&] { return signals.interrupted() || signals.termination() != 0; };
+  options.cancelled = [&] { return signals && signals->came(); };
   COLI_ASSIGN_OR_RETURN(const std::unique_ptr<TextScorer> scorer,
                         LoadShown(context, [&](const LoadedModel::Progress& progress) {
                           return TextScorer::Create(
@@ -154,10 +155,11 @@ Result<int> PerplexityCommand(CommandContext& context) {
                               progress);
                         }));
   NoteWarnings(context, scorer->config());
-  const auto figures = Measurement(context, chosen.text.tokenizer, *scorer, signals)
+  signals.emplace(SignalWatch::Second::kEndsUs);
+  const auto figures = Measurement(context, chosen.text.tokenizer, *scorer, *signals)
                            .Run(TextPieces(std::move(input)));
   if (!figures && figures.error().code == ErrorCode::kCancelled) {
-    return Interrupted(context, scorer->score(), signals);
+    return Interrupted(context, scorer->score(), *signals);
   }
   COLI_RETURN_IF_ERROR(figures);
   context.out.Write(context.line.Has("json") ? FiguresJson(*figures) : FiguresText(*figures));

@@ -72,12 +72,10 @@ std::string CaseText(const CaseReport& report, double tolerance) {
 Result<int> ValidateCommand(CommandContext& context) {
   const bool layers = context.line.Has("layers");
   COLI_ASSIGN_OR_RETURN(const ModelChoice choice, ChooseModel(context.line.argument, {}));
-  Progress progress(context.notes(), "loading the model", ProgressUnit::kBytes);
   COLI_ASSIGN_OR_RETURN(
-      const ValidationReport report,
-      Validate(MakeEngineOptions(context.options, choice.directory), layers,
-               [&](uint64_t done, uint64_t total) { progress.Update(done, total); }));
-  progress.Clear();
+      const ValidationReport report, LoadShown(context, [&](const LoadedModel::Progress& progress) {
+        return Validate(MakeEngineOptions(context.options, choice.directory), layers, progress);
+      }));
   if (context.line.Has("json")) {
     context.out.Write(ReportJson(report, layers));
   } else {

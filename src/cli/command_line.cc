@@ -43,8 +43,7 @@ constexpr auto kVerbs = std::to_array<VerbSpec>({
      "The text, in UTF-8; - reads standard input.", true,
      "measure how well a model foretells a text",
      "Print how many bits per byte and per token a model needs for a text: fewer is better. The "
-     "text "
-     "goes through a sliding window of --ctx tokens that moves by --stride."},
+     "text goes through a sliding window of --ctx tokens that moves by --stride."},
     {"config", kConfigVerb, Command::kConfigExplain, "explain", "The only thing there is.", true,
      "show every option and where it comes from",
      "`coli config explain` shows the value of each option and where it came from."},

@@ -29,6 +29,8 @@ class SignalWatch {
   bool interrupted() const;
   // SIGTERM or SIGHUP came: 15 or 1, else 0. It stays.
   int termination() const;
+  // Whether somebody wants us to end, one way or the other.
+  bool came() const { return interrupted() || termination() != 0; }
 
   // Readable as soon as a signal arrived; DrainWakeups makes it quiet again.
   int wake_descriptor() const;

@@ -25,7 +25,7 @@ bool AwaitInput(SignalWatch* signals) {
     return true;
   }
   signals->DrainWakeups();
-  return !signals->interrupted() && signals->termination() == 0;
+  return !signals->came();
 }
 
 Result<std::string> ReadStandardInput(size_t bytes, SignalWatch* signals) {

@@ -15,8 +15,7 @@ class DraftReplay {
  public:
   DraftReplay(LoadedModel& model, TeacherForcing run, uint32_t prefill_chunk,
               const DraftWatch& watch)
-      : model_(model),
-        run_(std::move(run)),
+      : run_(std::move(run)),
         prefill_chunk_(prefill_chunk),
         watch_(watch),
         scratch_(model.config().vocab_size, model.kernels().vector.softmax) {}
@@ -72,7 +71,6 @@ class DraftReplay {
     return result;
   }
 
-  LoadedModel& model_;
   TeacherForcing run_;
   const uint32_t prefill_chunk_;
   const DraftWatch& watch_;

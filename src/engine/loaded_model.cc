@@ -62,6 +62,7 @@ Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& co
   inputs.expert_bytes = catalog.expert_bytes;
   inputs.largest_expert_bytes = catalog.largest_expert_bytes;
   inputs.largest_staging_bytes = catalog.largest_staging_bytes;
+  inputs.largest_conversion_bytes = catalog.largest_conversion_bytes;
   inputs.available_bytes = AvailableMemoryBytes();
   inputs.threads = ResolveThreads(options);
   return PlanMemory(config, inputs, options);

@@ -63,7 +63,8 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
   plan.scratch_bytes =
       Forward::ScratchBytes(config, StepLimits(options, plan.context), inputs.threads);
   plan.sequences = 1;
-  plan.staging_bytes = kStagedExperts * inputs.largest_staging_bytes;
+  plan.staging_bytes = kStagedExperts * inputs.largest_staging_bytes +
+                       inputs.threads * inputs.largest_conversion_bytes;
   plan.expert_cache_bytes = inputs.largest_expert_bytes;  // the least that works: one slot
   if (plan.total() > plan.budget_bytes) {
     return Fail(

@@ -17,7 +17,8 @@ struct PlanInputs {
   uint64_t expert_bytes = 0;           // all experts together
   uint64_t largest_expert_bytes = 0;   // one slot
   uint64_t largest_staging_bytes = 0;  // what reading one takes besides, if experts are converted
-  uint64_t available_bytes = 0;        // what the host offers when options.ram_bytes is 0
+  uint64_t largest_conversion_bytes = 0;  // what each thread takes to convert a matrix
+  uint64_t available_bytes = 0;           // what the host offers when options.ram_bytes is 0
   size_t threads = 1;
 };
 
@@ -28,7 +29,7 @@ struct MemoryPlan {
   uint64_t kv_bytes_per_sequence = 0;
   uint32_t sequences = 0;           // that can be computed at the same time
   uint64_t scratch_bytes = 0;       // activations of one step
-  uint64_t staging_bytes = 0;       // for experts on their way from their stored format
+  uint64_t staging_bytes = 0;       // for weights on their way from their stored format
   uint64_t expert_cache_bytes = 0;  // what is left, at most all experts
   uint32_t context = 0;
   uint64_t total() const {

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
+
 namespace coli {
 
 Result<TeacherForcing> TeacherForcing::Start(LoadedModel& model, uint32_t positions, bool with_mtp,
@@ -28,6 +30,7 @@ Result<StepResult> TeacherForcing::Run(std::span<const TokenId> tokens,
 
 Result<MtpResult> TeacherForcing::RunMtp(const StepResult& step,
                                          std::span<const TokenId> next_tokens) {
+  COLI_CHECK(next_tokens.size() <= step.rows.size());
   MtpHead head(model_->config(), model_->weights(), 0, model_->forward(), model_->backend(),
                model_->experts());
   std::vector<MtpRow> rows;

@@ -130,6 +130,11 @@ Result<StoredMatrix> FindHeld(const Container& container, const std::string& nam
   return stored;
 }
 
+void CountConversion(const StoredMatrix& matrix, WeightCatalog& catalog) {
+  catalog.largest_conversion_bytes =
+      std::max(catalog.largest_conversion_bytes, ConversionBytes(matrix));
+}
+
 // Lists every tensor and adds up what the matrices will take.
 struct Cataloguer {
   const Container& container;
@@ -152,6 +157,7 @@ struct Cataloguer {
     COLI_RETURN_IF_ERROR(matrix);
     catalog.dense.push_back(EntryOf(*matrix));
     catalog.matrix_bytes += AlignUp(HeldBytes(*matrix), 64);
+    CountConversion(*matrix, catalog);
     return Ok();
   }
 };
@@ -200,10 +206,11 @@ struct Loader {
 Status AddExperts(ExpertDirectory experts, WeightCatalog& catalog) {
   for (auto& layer : experts) {
     for (ExpertRecord& record : layer) {
-      if (catalog.formats.experts) {
-        for (StoredMatrix* matrix : {&record.gate, &record.up, &record.down}) {
+      for (StoredMatrix* matrix : {&record.gate, &record.up, &record.down}) {
+        if (catalog.formats.experts) {
           COLI_RETURN_IF_ERROR(ConvertTo(*catalog.formats.experts, *matrix));
         }
+        CountConversion(*matrix, catalog);
       }
       const uint64_t bytes = ExpertStore::SlotBytes(record);
       catalog.expert_bytes += bytes;

@@ -95,7 +95,8 @@ struct WeightCatalog {
   ExpertDirectory experts;         // by layer, MTP layers included when asked for
   uint64_t expert_bytes = 0;       // of all, as they are held in RAM
   uint64_t largest_expert_bytes = 0;
-  uint64_t largest_staging_bytes = 0;  // what reading an expert takes besides; 0: none converts
+  uint64_t largest_staging_bytes = 0;     // what reading an expert takes besides; 0: none converts
+  uint64_t largest_conversion_bytes = 0;  // of all matrices that convert: ConversionBytes
   uint64_t expert_count = 0;
 };
 

@@ -91,10 +91,6 @@ std::string Place(const StoredTensor& tensor, std::string_view name) {
   return fmt::format("{}: tensor {}", tensor.file->path(), name);
 }
 
-std::string Place(const StoredMatrix& matrix) {
-  return fmt::format("{}: tensor {}", matrix.codes.file->path(), matrix.name);
-}
-
 std::string Describe(const StoredTensor& tensor) {
   return fmt::format("{} {}", Name(tensor.dtype), ShapeText(tensor.shape));
 }
@@ -125,11 +121,18 @@ bool IsRoutedExpert(std::string_view name) {
 
 }  // namespace
 
+std::string Place(const StoredMatrix& matrix) {
+  return fmt::format("{}: tensor {}", matrix.codes.file->path(), matrix.name);
+}
+
 StoredMatrix StoredMatrix::Rows(uint32_t begin, uint32_t count) const {
   COLI_CHECK(scales.bytes == 0 && begin <= rows && count > 0 && count <= rows - begin);
   const uint64_t element_bytes = Info(format).row_bytes(1);
   const uint64_t row_distance = column_stride != 0 ? 1 : cols;
   StoredMatrix part = *this;
+  if (count != rows) {
+    part.name += fmt::format(", rows from {}", begin);  // errors count from there
+  }
   part.rows = count;
   part.codes.offset += begin * row_distance * element_bytes;
   part.codes.bytes -= (rows - count) * row_distance * element_bytes;

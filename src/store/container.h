@@ -57,6 +57,9 @@ struct StoredMatrix {
   StoredMatrix Transposed() const;
 };
 
+// "<file>: tensor <name>", for errors.
+std::string Place(const StoredMatrix& matrix);
+
 // The shape of equally large matrices in one tensor: [count, rows, cols].
 struct StackShape {
   uint32_t count = 0;
@@ -78,9 +81,10 @@ class Container {
 
   bool Has(std::string_view name) const;
   // The matrix `name` of [rows, cols] as the config says. Floats have exactly this shape, and so has
-  // FP8, whose scales are `<name>_scale_inv` (F32, one per block of 128 x 128); for quantised matrices (U8 or I8 with `<name>.qs`) the stored shape means nothing and the format is
-  // recognised by byte counts and, where there is one, the `colibri.fmt` stamp
-  // (store/recognition.h). Errors: kNotFound; kUnsupported naming a format or dtype that is not
+  // FP8, whose scales are `<name>_scale_inv` (F32, one per block of 128 x 128). For quantised
+  // matrices (U8 or I8 with `<name>.qs`) the stored shape means nothing and the format is recognised
+  // by byte counts and, where there is one, the `colibri.fmt` stamp (store/recognition.h). Errors:
+  // kNotFound; kUnsupported naming a format or dtype that is not
   // implemented; kCorrupt naming file, tensor, expected and found.
   Result<StoredMatrix> FindMatrix(std::string_view name, uint32_t rows, uint32_t cols) const;
   // All matrices of the tensor `name`, plain floats of exactly this shape. Errors as FindMatrix.

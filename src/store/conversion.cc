@@ -20,14 +20,13 @@ namespace coli {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint32_t kBlockRows = 16;                  // that a thread converts at once
+constexpr uint32_t kMinBlockRows = 16;
 constexpr uint64_t kPartBytes = uint64_t{16} << 20;  // of codes that are read at once
 // Parts begin at multiples of this, so that no rows with common scales come apart.
 constexpr uint32_t kPartRows = 128;
 
-std::string Place(const StoredMatrix& matrix) {
-  return fmt::format("{}: tensor {}", matrix.codes.file->path(), matrix.name);
-}
+// Rows that a thread converts at once.
+uint32_t BlockRows(Format format) { return std::max(kMinBlockRows, Info(format).scale_rows); }
 
 // Whether weights are trained or published in this format, so that nothing was lost yet.
 bool IsSource(Format format) {
@@ -67,9 +66,11 @@ void DecodeRow(const StoredMatrix& matrix, const WeightView& stored, uint32_t ro
 // Converts the rows of `stored`, which are those of the matrix from `first_row` on, in all threads.
 Status ConvertRows(const StoredMatrix& matrix, const WeightView& stored, uint32_t first_row,
                    const QuantizedMatrix& held, ThreadPool& pool) {
-  const uint32_t block_rows = std::max(kBlockRows, Info(held.format).scale_rows);
+  const uint32_t block_rows = BlockRows(held.format);
   const size_t block_floats = size_t{block_rows} * matrix.cols;
-  std::vector<float> scratch(pool.threads() * block_floats);
+  COLI_ASSIGN_OR_RETURN(const AlignedBuffer scratch,
+                        AlignedBuffer::Allocate(pool.threads() * ConversionBytes(matrix)));
+  auto* const floats_of_all = reinterpret_cast<float*>(scratch.data());
   const auto convert = [&](size_t block, float* floats) {
     const auto begin = static_cast<uint32_t>(block * block_rows);
     const uint32_t count = std::min(block_rows, stored.rows - begin);
@@ -82,7 +83,7 @@ Status ConvertRows(const StoredMatrix& matrix, const WeightView& stored, uint32_
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
   std::atomic<size_t> first_failed = kNone;
   pool.ParallelFor(CeilDiv(stored.rows, block_rows), 1, [&](size_t block, size_t, size_t worker) {
-    if (!convert(block, scratch.data() + worker * block_floats)) {
+    if (!convert(block, floats_of_all + worker * block_floats)) {
       size_t least = first_failed;
       while (block < least && !first_failed.compare_exchange_weak(least, block)) {
       }
@@ -91,7 +92,7 @@ Status ConvertRows(const StoredMatrix& matrix, const WeightView& stored, uint32_
   if (first_failed == kNone) {
     return Ok();
   }
-  return Wrap(convert(first_failed, scratch.data()).error(), Place(matrix));
+  return Wrap(convert(first_failed, floats_of_all).error(), Place(matrix));
 }
 
 }  // namespace
@@ -118,6 +119,10 @@ uint64_t HeldBytes(const StoredMatrix& matrix) {
   // The bounds of a config's sizes keep these products below 2^63.
   return AlignUp(CodeBytes(matrix.held(), matrix.rows, matrix.cols).value(), kAlignment) +
          ScaleBytes(matrix.held(), matrix.rows, matrix.cols).value();
+}
+
+uint64_t ConversionBytes(const StoredMatrix& matrix) {
+  return matrix.converts() ? uint64_t{BlockRows(matrix.held())} * matrix.cols * sizeof(float) : 0;
 }
 
 uint64_t HeldBytes(const ExpertRecord& expert) {

@@ -27,6 +27,9 @@ Status ConvertTo(Format format, StoredMatrix& matrix);
 uint64_t HeldBytes(const StoredMatrix& matrix);
 uint64_t HeldBytes(const ExpertRecord& expert);
 
+// Memory that each thread takes while it converts the matrix; 0 if it stays as it is.
+uint64_t ConversionBytes(const StoredMatrix& matrix);
+
 // Reads and converts a part of the rows at a time, so that little memory is needed beside
 // `destination` (64-byte aligned, HeldBytes(matrix)). The matrix is not transposed. `progress` is
 // called with the bytes of codes written so far. Errors: those of Container::Read; kNumeric naming

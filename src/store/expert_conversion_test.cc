@@ -212,8 +212,10 @@ TEST_F(ExpertConversionTest, ANumberThatIsNotFiniteFailsOnlyItsExpert) {
   const auto error = Run(*store, kInt4);
 
   ASSERT_TRUE(error);
-  EXPECT_THAT(error->message, AllOf(HasSubstr("layer 0, expert 2"), HasSubstr("tensor gate_up[2]"),
-                                    HasSubstr("row 3, column 7")));
+  EXPECT_THAT(error->message, AllOf(HasSubstr("layer 0, expert 2"),
+                                    HasSubstr(fmt::format("tensor gate_up[2], rows from {}: row 3, "
+                                                          "column 7",
+                                                          kInner))));
   store->Begin(kLayer, others);
   for (size_t i = 0; i < others.size(); ++i) {
     const auto ready = store->Next();

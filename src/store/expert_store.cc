@@ -34,14 +34,11 @@ uint64_t TagOf(size_t slot, size_t read) { return slot * ExpertLayout::kMaxReads
 // Every matrix is checked when it arrives: a NaN would spread over all that is computed from it, and
 // nothing later could say where it came from. Floats that convert are checked when they do.
 Status CheckMatrix(const WeightView& view, const StoredMatrix& stored) {
-  const auto place = [&](const Extent& checked) {
-    return fmt::format("{}: tensor {}", checked.file->path(), stored.name);
-  };
   if (view.scales != nullptr) {
-    COLI_RETURN_IF_ERROR(CheckScales(view, place(stored.scales)));
+    COLI_RETURN_IF_ERROR(CheckScales(view, Place(stored)));
   }
   const bool floats = Info(view.format).arithmetic == Arithmetic::kFloat;
-  return floats && !stored.converts() ? CheckFloats(view, place(stored.codes)) : Ok();
+  return floats && !stored.converts() ? CheckFloats(view, Place(stored)) : Ok();
 }
 
 Status CheckExpert(const FfnView& view, const ExpertRecord& record) {

@@ -176,10 +176,10 @@ Result<Message> ReadMessage(const OrderedJson& value, const std::string& where) 
   COLI_ASSIGN_OR_RETURN(message.role, ReadRole(value, where));
   COLI_ASSIGN_OR_RETURN(message.content,
                         ReadContent(FindMember(value, "content"), where + ".content"));
-  const bool has_content_key = !IsAbsent(FindMember(value, "reasoning_content"));
+  const bool long_spelling = !IsAbsent(FindMember(value, "reasoning_content"));
   COLI_ASSIGN_OR_RETURN(
       message.reasoning,
-      ReadOptionalString(value, has_content_key ? "reasoning_content" : "reasoning", where));
+      ReadOptionalString(value, long_spelling ? "reasoning_content" : "reasoning", where));
   COLI_ASSIGN_OR_RETURN(message.tool_calls,
                         ReadToolCalls(FindMember(value, "tool_calls"), where + ".tool_calls"));
   COLI_ASSIGN_OR_RETURN(message.tool_call_id, ReadOptionalString(value, "tool_call_id", where));

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 // ASCII without any merge of the tokenizer: a golden model of 128 tokens knows every byte of it.
 constexpr std::string_view kPrompt = "FLIP 1 BIT OF 4,096?";
 constexpr uint32_t kNewTokens = 12;
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::hours kPatience{1};  // the deadline of the process comes first
 
 Part PartOf(std::string_view tensor, DType dtype) {
   if (dtype == DType::kU8) {

@@ -51,8 +51,9 @@ def measured_rows(measured: dict) -> list[str]:
     ours, plain = measured["ask"], measured["ask_float"]
     rows = [
         "",
-        "By the program itself, on the prompts of `tools/nano/held_out.jsonl`, greedily, selection active:",
-        "`python tools/nano/evaluate.py` runs `coli ask` and `coli perplexity`.",
+        "By the program itself, on the prompts of `tools/nano/held_out.jsonl`, greedily, selection active, answers",
+        "of at most 96 tokens: `python evaluate.py CHECKPOINT --float FOLDER` in `tools/nano` runs `coli ask --mtp` and",
+        "`coli perplexity`. The same by hand: `coli ask tools/nano/held_out.jsonl --max-tokens 96 --mtp`.",
         "",
         "| kind of prompt | right | of | float weights |",
         "|---|---|---|---|",
@@ -66,7 +67,8 @@ def measured_rows(measured: dict) -> list[str]:
             f"| first drafts of the MTP layer accepted | {ours['mtp']['share']:.1%} | {plain['mtp']['share']:.1%} |"
         )
     rows.append(
-        f"| bits per byte of held-out conversations | {measured['perplexity']['bits_per_byte']:.4f} |"
+        f"| bits per byte of held-out questions and answers as plain lines, outside of the chat format"
+        f" (window {measured['perplexity']['window']}, stride {measured['perplexity']['stride']}) | {measured['perplexity']['bits_per_byte']:.4f} |"
         f" {measured['perplexity_float']['bits_per_byte']:.4f} |"
     )
     return rows

@@ -18,7 +18,7 @@ from phrases import Phrasebook
 
 SEED = 20
 PER_KIND = 20
-SCANNED_CONVERSATIONS = 40000  # of training, for texts that must not recur
+SCANNED_CONVERSATIONS = 48 * 1720  # all of training: texts that must not recur
 # Written by hand, in forms that no grammar of the training has.
 OUT_OF_DOMAIN = """
 Which side of the road do they drive on in Malta?

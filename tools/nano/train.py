@@ -33,7 +33,9 @@ SEED, VALIDATION_SEED = TRAINING_SEED, 99
 WARM_UP = 20
 MTP_WEIGHT = 0.3
 SHALLOW = 3  # layers before growth
-BIAS_SPEED_EARLY, BIAS_SPEED, BIAS_EARLY_STEPS = 0.01, 0.003, 150
+BIAS_SPEED_EARLY, BIAS_EARLY_STEPS = 0.01, 150
+BIAS_SPEED_CALM, BIAS_CALM_UNTIL = 0.001, 300  # too slow for longer: one expert came to draw most of the tokens
+BIAS_SPEED = 0.003
 FOLDER = Path(__file__).parents[2] / "build/nano"
 
 
@@ -140,7 +142,9 @@ def initialize(shared: Shared) -> None:
 def bias_speed(step: int, options) -> float:
     """Fast while routers are young: at the start, after growth, when the MTP layer begins."""
     young = any(0 < step - birth <= BIAS_EARLY_STEPS for birth in (0, options.grow_at, options.mtp_from))
-    return BIAS_SPEED_EARLY if young else BIAS_SPEED
+    if young:
+        return BIAS_SPEED_EARLY
+    return BIAS_SPEED_CALM if step <= BIAS_CALM_UNTIL else BIAS_SPEED
 
 
 def adjust_router_bias(weights, loads: torch.Tensor, speed: float) -> float:
