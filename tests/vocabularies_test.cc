@@ -23,7 +23,8 @@ TEST_P(Vocabulary, GivesTheIdsOfTheReference) {
             350u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Fetched, Vocabulary, testing::Values("deepseek_v3", "gptoss", "llama3"),
+INSTANTIATE_TEST_SUITE_P(Fetched, Vocabulary,
+                         testing::Values("deepseek_v3", "gptoss", "llama3", "qwen3"),
                          [](const auto& name) { return std::string(name.param); });
 
 }  // namespace
