@@ -3,7 +3,6 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
-#include "cli/progress.h"
 #include "cli/settings.h"
 #include "engine/validate.h"
 
@@ -73,7 +72,7 @@ Result<int> ValidateCommand(CommandContext& context) {
   const bool layers = context.line.Has("layers");
   COLI_ASSIGN_OR_RETURN(const ModelChoice choice, ChooseModel(context.line.argument, {}));
   COLI_ASSIGN_OR_RETURN(
-      const ValidationReport report, LoadShown(context, [&](const LoadedModel::Progress& progress) {
+      const ValidationReport report, LoadShown(context, [&](const auto& progress) {
         return Validate(MakeEngineOptions(context.options, choice.directory), layers, progress);
       }));
   if (context.line.Has("json")) {
