@@ -23,7 +23,9 @@ Status CheckModelDirectory(const std::filesystem::path& directory) {
                 "{}: not a directory; expected the folder of a model, with its config.json",
                 directory.string());
   }
-  if (!std::filesystem::exists(directory / "config.json", error)) {
+  // A link that leads nowhere is there: reading it says why it cannot be.
+  const auto config = std::filesystem::symlink_status(directory / "config.json", error);
+  if (!std::filesystem::exists(config)) {
     return Fail(ErrorCode::kNotFound,
                 "{}: not the folder of a model: there is no config.json in it", directory.string());
   }
