@@ -98,4 +98,11 @@ std::string_view StopText(FinishReason reason) {
   return {};
 }
 
+std::optional<std::string_view> SilenceText(const AnswerReader& answer) {
+  if (!answer.content().empty() || answer.reasoning().empty()) {
+    return std::nullopt;
+  }
+  return "The answer ended inside the model's thinking; nothing was said.";
+}
+
 }  // namespace coli

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,5 +62,8 @@ std::vector<std::string> StatsPieces(const AnswerOutcome& outcome, uint64_t resi
 
 // "end of answer", "length (--max-tokens)": why an answer stopped, for people.
 std::string_view StopText(FinishReason reason);
+
+// Why there is nothing to read, if that is so: the answer ended inside the model's thinking.
+std::optional<std::string_view> SilenceText(const AnswerReader& answer);
 
 }  // namespace coli

@@ -69,6 +69,24 @@ class AnswerTest : public testing::Test {
   CollectingView view_;
 };
 
+TEST_F(AnswerTest, SilenceIsExplained) {
+  AnswerReader reader(tokenizer_, {false, true, {}});
+  EXPECT_FALSE(SilenceText(reader));  // nothing came at all
+  const std::vector<TokenId> ids = tokenizer_.Encode("hm", SpecialTokens::kPlain).value();
+  for (const TokenId id : ids) {
+    reader.Feed(id);
+  }
+  reader.Finish(true);
+  EXPECT_TRUE(SilenceText(reader));
+
+  AnswerReader spoken(tokenizer_, {true, false, {}});
+  for (const TokenId id : ids) {
+    spoken.Feed(id);
+  }
+  spoken.Finish(false);
+  EXPECT_FALSE(SilenceText(spoken));
+}
+
 TEST_F(AnswerTest, ShowsTheWholeAnswer) {
   FakeEngine engine("hello", false);
 

@@ -48,7 +48,7 @@ std::string_view ChatHelp() {
          ":help    this text\n"
          ":quit    leave; Ctrl-D does the same\n"
          "Ctrl-C   stop the answer, keep the conversation\n"
-         "\"\"\"      begin and end a message of several lines\n";
+         "\"\"\"      begin and end a message of several lines, or one that begins with :\n";
 }
 
 std::optional<std::string> MessageAssembler::Push(std::string_view line) {

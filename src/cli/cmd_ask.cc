@@ -213,8 +213,7 @@ std::string ReportText(const Report& report, bool with_wrong) {
   }
   text += CountText("all", report.all, width);
   if (report.cut > 0) {
-    text +=
-        fmt::format("{} answers were cut: --max-tokens or the context ended them\n", report.cut);
+    text += fmt::format("cut by --max-tokens or the context: {} of the answers\n", report.cut);
   }
   if (report.drafts) {
     const Count drafts{report.drafts->accepted, report.drafts->drafts};
@@ -242,13 +241,13 @@ Result<DraftAcceptance> MeasureShown(CommandContext& context, const EngineOption
   return MeasureDrafts(options, transcripts, watch);
 }
 
-// After a signal: the count so far, for people; no report that could be taken for the result.
-int Interrupted(CommandContext& context, const Count& count, const SignalWatch& signals) {
+// After a signal or an error: the count so far, for people; no report that could be taken for the
+// result.
+void NotePart(CommandContext& context, const Count& count) {
   if (Output* notes = context.notes()) {
     notes->Write(fmt::format("coli: interrupted: {} of the first {} prompts right\n", count.right,
                              count.prompts));
   }
-  return StatusAfter(signals);
 }
 
 }  // namespace
@@ -258,7 +257,9 @@ Result<int> AskCommand(CommandContext& context) {
   COLI_ASSIGN_OR_RETURN(const std::string text, ReadWholeInput(file, kMaxInputBytes));
   COLI_ASSIGN_OR_RETURN(const std::vector<JudgedPrompt> prompts,
                         ParsePromptSet(text, file == "-" ? "standard input" : file));
-  const auto parallel = static_cast<uint32_t>(*context.options.Integer("parallel"));
+  // More places than prompts would only take memory.
+  const auto parallel = static_cast<uint32_t>(
+      std::min<uint64_t>(*context.options.Integer("parallel"), prompts.size()));
   COLI_ASSIGN_OR_RETURN(OpenModel model, LoadChosenModel(context, parallel));
   const EngineOptions replay = MakeEngineOptions(context.options, model.directory);
   const bool drafts = context.line.Has("mtp");
@@ -269,8 +270,14 @@ Result<int> AskCommand(CommandContext& context) {
   const SignalWatch signals(SignalWatch::Second::kEndsUs);
   Questioning questioning(context, model, signals);
   // Twice as many as are computed, so that the engine always has the next one.
-  COLI_RETURN_IF_ERROR(questioning.Run(prompts, encoded, size_t{2} * parallel));
+  const Status answered = questioning.Run(prompts, encoded, size_t{2} * parallel);
   Report& report = questioning.report();
+  if (!answered) {
+    if (report.all.prompts > 0) {
+      NotePart(context, report.all);
+    }
+    return tl::unexpected<Error>(answered.error());
+  }
   Status drafted;
   if (drafts && !signals.came()) {
     model.engine.reset();  // its memory is for the model that drafts
@@ -282,7 +289,8 @@ Result<int> AskCommand(CommandContext& context) {
     }
   }
   if (signals.came()) {
-    return Interrupted(context, report.all, signals);
+    NotePart(context, report.all);
+    return StatusAfter(signals);
   }
   const bool show = context.line.Has("show");
   context.out.Write(context.line.Has("json") ? ReportJson(report, show) : ReportText(report, show));

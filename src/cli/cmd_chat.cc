@@ -146,6 +146,9 @@ class Chat {
     if (!prompt || !reader_ || last_reason_ == FinishReason::kStop) {
       return Say("There is no answer to continue: the last one is complete.");
     }
+    if (last_reason_ == FinishReason::kContext) {
+      return Advise(last_reason_);
+    }
     ++parts_;
     Receive(*std::move(prompt));
   }
@@ -174,6 +177,9 @@ class Chat {
       return false;
     }
     conversation_.Answered(*reader_);
+    if (const auto silence = SilenceText(*reader_)) {
+      Say(*silence);
+    }
     if (interactive_) {
       Advise(outcome->reason);
     }

@@ -93,13 +93,17 @@ std::string ModelRows(const ModelFacts& facts, const ModelChoice& choice) {
   text += Row("context", fmt::format("at most {} tokens", config.max_positions));
   text += Row("vocabulary", fmt::format("{} tokens", config.vocab_size));
   text += Row("files", FormatBytes(facts.file_bytes));
+  uint64_t held = 0;
+  std::string roles;
   for (const auto& [role, by_format] : facts.formats) {
     std::string formats;
     for (const auto& [format, bytes] : by_format) {
+      held += bytes;
       formats += fmt::format("{}{} {}", formats.empty() ? "" : ", ", FormatBytes(bytes), format);
     }
-    text += Row("  " + role, formats);
+    roles += Row("  " + role, formats);
   }
+  text += Row("held as", FormatBytes(held)) + roles;
   for (const std::string& warning : config.warnings) {
     text += Row("note", warning);
   }

@@ -123,9 +123,9 @@ class Measurement {
   uint64_t total_bytes_ = 0;  // of the text; 0: not known
 };
 
-// After a signal: what was measured so far, for people; no figure that could be taken for the
-// result.
-int Interrupted(CommandContext& context, const TextScore& score, const SignalWatch& signals) {
+// After a signal or an error: what was measured so far, for people; no figure that could be taken
+// for the result.
+void NotePart(CommandContext& context, const TextScore& score) {
   if (Output* notes = context.notes()) {
     const std::string so_far =
         score.scored_tokens == 0
@@ -135,7 +135,6 @@ int Interrupted(CommandContext& context, const TextScore& score, const SignalWat
                           score.scored_tokens);
     notes->Write(fmt::format("coli: interrupted: {}\n", so_far));
   }
-  return StatusAfter(signals);
 }
 
 }  // namespace
@@ -158,10 +157,14 @@ Result<int> PerplexityCommand(CommandContext& context) {
   signals.emplace(SignalWatch::Second::kEndsUs);
   const auto figures = Measurement(context, chosen.text.tokenizer, *scorer, *signals)
                            .Run(TextPieces(std::move(input)));
-  if (!figures && figures.error().code == ErrorCode::kCancelled) {
-    return Interrupted(context, scorer->score(), *signals);
+  if (!figures) {
+    const bool cancelled = figures.error().code == ErrorCode::kCancelled;
+    if (cancelled || scorer->score().scored_tokens > 0) {
+      NotePart(context, scorer->score());
+    }
+    return cancelled ? Result<int>(StatusAfter(*signals))
+                     : Result<int>(tl::unexpected<Error>(figures.error()));
   }
-  COLI_RETURN_IF_ERROR(figures);
   context.out.Write(context.line.Has("json") ? FiguresJson(*figures) : FiguresText(*figures));
   return kExitOk;
 }

@@ -152,6 +152,9 @@ Result<int> RunCommand(CommandContext& context) {
   }
   if (Output* notes = context.notes(); notes != nullptr && context.out.usable()) {
     WriteStats(*notes, *outcome);
+    if (const auto silence = SilenceText(reader)) {
+      notes->Write(fmt::format("coli: {}\n", *silence));
+    }
   }
   return StatusAfter(signals);
 }

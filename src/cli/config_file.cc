@@ -67,7 +67,8 @@ Result<OptionValue> ReadValue(const OptionSpec& spec, const toml::node& node,
   return ParseOption(spec, *text, where);
 }
 
-// The text after the string that `text` begins with: of one line, or of several after a triple quote.
+// The text after the string that `text` begins with: of one line, or of several after a triple
+// quote.
 std::string_view SkipString(std::string_view text) {
   const char quote = text.front();
   const std::string triple(3, quote);

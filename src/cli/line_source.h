@@ -36,8 +36,8 @@ class LineSource {
   virtual void Remember(std::string_view /*message*/) {}
 };
 
-// Reads standard input line by line; shows nothing. A line of more than `max_line_bytes` is kFailed.
-// The descriptor is a parameter for tests.
+// Reads standard input line by line; shows nothing. A line of more than `max_line_bytes` is
+// kFailed. The descriptor is a parameter for tests.
 std::unique_ptr<LineSource> MakePlainLines(int descriptor, SignalWatch& signals,
                                            size_t max_line_bytes = kMaxInputBytes);
 

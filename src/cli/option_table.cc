@@ -34,12 +34,12 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "cache-experts", .type = OptionType::kInteger, .verbs = kAll,
      .group = "Model and machine", .value_name = "N", .min = 1, .max = kManyTokens,
      .help = "Keep at most this many experts in memory, for experiments. Not set: as many as fit."},
-    {.name = "expert-format", .type = OptionType::kText, .verbs = kAll,
+    {.name = "expert-format", .type = OptionType::kFormat, .verbs = kAll,
      .group = "Model and machine", .value_name = "NAME", .default_text = "keep",
      .help = "Number format to hold experts in: f32, bf16, int8-row, int4-g64 and others "
              "(docs/container.md), or keep: as stored. They are converted each time they are read; "
              "what is quantised already is refused."},
-    {.name = "dense-format", .type = OptionType::kText, .verbs = kAll,
+    {.name = "dense-format", .type = OptionType::kFormat, .verbs = kAll,
      .group = "Model and machine", .value_name = "NAME", .default_text = "keep",
      .help = "The same for the weights that every token uses. They are converted when the model is "
              "loaded; the router, the indexer's weights_proj and norms stay as they are."},

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "cli/human.h"
+#include "engine/options.h"
 
 namespace coli {
 namespace {
@@ -65,6 +66,8 @@ std::optional<OptionValue> ParseText(const OptionSpec& spec, std::string_view te
     }
     case OptionType::kText:
       return std::string(text);
+    case OptionType::kFormat:
+      return IsFormatOption(text) ? std::optional<OptionValue>(std::string(text)) : std::nullopt;
     case OptionType::kChoice: {
       const auto choices = Choices(spec);
       const bool known = std::find(choices.begin(), choices.end(), text) != choices.end();
@@ -111,6 +114,8 @@ std::string ExpectedValue(const OptionSpec& spec) {
       return "a size such as 20G or 800M";
     case OptionType::kText:
       return "a text";
+    case OptionType::kFormat:
+      return FormatOptionNames();
     case OptionType::kTextList:
       return "a text that is not empty";
     case OptionType::kChoice: {

@@ -25,6 +25,7 @@ enum class OptionType : uint8_t {
   kBytes,     // uint64_t, written like 20G
   kText,      // string
   kChoice,    // string, one of `choices`
+  kFormat,    // string, what weights are held in: a number format or "keep"
   kTextList,  // strings; the flag may be repeated, the environment holds one
 };
 

@@ -69,9 +69,9 @@ int PrintError(const Error& error, int status, Output& err) {
   return status;
 }
 
-// Descriptors that our parent closed: otherwise the next file that is opened would get such a number
-// and be read as the conversation or overwritten with the answer. The wrong direction is meant:
-// using them stays an error (EBADF).
+// Descriptors that our parent closed: otherwise the next file that is opened would get such a
+// number and be read as the conversation or overwritten with the answer. The wrong direction is
+// meant: using them stays an error (EBADF).
 void OccupyStandardDescriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) < 0) {

@@ -29,8 +29,8 @@ struct DraftWatch {
   std::function<bool()> cancelled = {};
 };
 
-// Whether the model of `options` has an MTP layer, all of it; reads no weights. Errors: kUnsupported
-// when its configuration names none; kNotFound with the tensor that is missing.
+// Whether the model of `options` has an MTP layer, all of it; reads no weights. Errors:
+// kUnsupported when its configuration names none; kNotFound with the tensor that is missing.
 Status CheckDrafting(const EngineOptions& options);
 
 // Loads the model of `options` with its first MTP layer and replays the transcripts. Errors: as

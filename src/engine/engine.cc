@@ -97,7 +97,8 @@ class EngineThread final : public Engine {
     }
   }
 
-  // The standard library throws where it has no memory; that must cost the requests, not the process.
+  // The standard library throws where it has no memory; that must cost the requests, not the
+  // process.
   static bool Step(Scheduler& scheduler) {
     try {
       return scheduler.Step();

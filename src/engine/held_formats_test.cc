@@ -103,7 +103,7 @@ TEST(HeldFormats, UnknownNamesAreRefusedWithTheKnownOnes) {
     EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
     EXPECT_THAT(error.message, HasSubstr("-format: expected keep or one of f32, bf16"));
     EXPECT_THAT(error.message, HasSubstr("int4-g64"));
-    EXPECT_THAT(error.message, HasSubstr("found int4"));
+    EXPECT_THAT(error.message, HasSubstr("found \"int4\""));
   }
 }
 

@@ -25,19 +25,25 @@ size_t ResolveThreads(const EngineOptions& options) {
   return options.threads != 0 ? options.threads : PhysicalCores();
 }
 
+constexpr std::string_view kKeep = "keep";
+
 Result<std::optional<Format>> ResolveFormat(const char* option, const std::string& name) {
-  if (name == "keep") {
+  if (name == kKeep) {
     return std::nullopt;
   }
   const std::optional<Format> format = ParseFormat(name);
   if (!format) {
-    return Fail(ErrorCode::kInvalidArgument, "{}: expected keep or one of {}; found {}", option,
-                FormatNames(), name);
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected {}, found \"{}\"", option,
+                FormatOptionNames(), name);
   }
   return format;
 }
 
 }  // namespace
+
+bool IsFormatOption(std::string_view name) { return name == kKeep || ParseFormat(name); }
+
+std::string FormatOptionNames() { return fmt::format("{} or one of {}", kKeep, FormatNames()); }
 
 Status CheckEngineOptions(const EngineOptions& options) {
   COLI_RETURN_IF_ERROR(CheckRange("threads", options.threads, 0, kMaxThreads));

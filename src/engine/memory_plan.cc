@@ -1,6 +1,7 @@
 #include "engine/memory_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/kv_cache.h"
 
@@ -26,7 +27,7 @@ uint64_t ExpertBytesWanted(const PlanInputs& inputs, const EngineOptions& option
 }
 
 std::string Megabytes(uint64_t bytes) {
-  return fmt::format("{:.0f} MB", static_cast<double>(bytes) / 1e6);
+  return fmt::format("{:.0f} MB", std::ceil(static_cast<double>(bytes) / 1e6));
 }
 
 }  // namespace
@@ -70,8 +71,8 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
     return Fail(
         ErrorCode::kNotEnoughMemory,
         "the model needs at least {} of memory ({} weights, {} KV cache for {} positions, {} "
-        "activations, {} for one "
-        "expert, {} program); the budget is {}: raise --ram, or lower --ctx or --prefill-chunk",
+        "activations, {} for one expert, {} program); the budget is {}: raise --ram, or lower "
+        "--ctx or --prefill-chunk",
         Megabytes(plan.total()), Megabytes(plan.dense_bytes), Megabytes(plan.kv_bytes_per_sequence),
         plan.context, Megabytes(plan.scratch_bytes),
         Megabytes(plan.expert_cache_bytes + plan.staging_bytes), Megabytes(plan.program_bytes),

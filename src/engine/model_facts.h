@@ -17,8 +17,8 @@ namespace coli {
 struct ModelFacts {
   ModelConfig config;
   uint64_t file_bytes = 0;
-  // Bytes as they will be held, by role ("experts", "attention", ...) and number format ("int4-g64",
-  // "f32").
+  // Bytes as they will be held, by role ("experts", "attention", ...) and number format
+  // ("int4-g64", "f32").
   std::map<std::string, std::map<std::string, uint64_t>> formats;
   uint64_t expert_bytes = 0;  // of the main layers
   uint64_t expert_count = 0;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace coli {
 
@@ -25,7 +26,7 @@ struct EngineOptions {
   uint32_t prefill_chunk = 256;  // prompt rows of one step
   uint32_t max_sequences = 1;    // whose KV cache is kept at the same time
   uint32_t io_threads = 4;
-  // Number formats that weights are held in: names that ParseFormat knows, or "keep".
+  // Number formats that weights are held in: names for which IsFormatOption holds.
   std::string expert_format = "keep";
   std::string dense_format = "keep";
   AttentionForm attention = AttentionForm::kAbsorbed;
@@ -33,5 +34,10 @@ struct EngineOptions {
   bool load_mtp = false;                 // keep the MTP layers, too
   bool logits_for_all_rows = false;      // room for them, to compare with a reference
 };
+
+// Whether weights can be held in `name`: "keep" or what ParseFormat knows.
+bool IsFormatOption(std::string_view name);
+// What a format option may be, for errors: "keep or one of f32, bf16, ...".
+std::string FormatOptionNames();
 
 }  // namespace coli

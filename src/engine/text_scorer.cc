@@ -26,7 +26,7 @@ Status ResolveStride(uint32_t window, ScoreOptions& score) {
   }
   if (score.stride > largest) {
     return Fail(ErrorCode::kInvalidArgument,
-                "the stride: expected 1 to {} tokens for a window of {}, found {}", largest, window,
+                "stride: expected 1 to {} tokens for a window of {}, found {}", largest, window,
                 score.stride);
   }
   return Ok();

@@ -156,9 +156,9 @@ TEST(TextScorer, RefusesWhatTheWindowHasNoRoomFor) {
   };
 
   EXPECT_EQ(error(16, {{}, 16, {}}),
-            "the stride: expected 1 to 15 tokens for a window of 16, found 16");
+            "stride: expected 1 to 15 tokens for a window of 16, found 16");
   EXPECT_EQ(error(16, {Tokens(2), 15, {}}),
-            "the stride: expected 1 to 14 tokens for a window of 16, found 15");
+            "stride: expected 1 to 14 tokens for a window of 16, found 15");
   EXPECT_EQ(error(2, {Tokens(2), 0, {}}),
             "the window: expected at least 3 tokens, 2 of them before the text, found 2");
 }

@@ -156,7 +156,7 @@ struct Cataloguer {
   Status Add(Result<StoredMatrix> matrix) {
     COLI_RETURN_IF_ERROR(matrix);
     catalog.dense.push_back(EntryOf(*matrix));
-    catalog.matrix_bytes += AlignUp(HeldBytes(*matrix), 64);
+    catalog.matrix_bytes += AlignUp(HeldBytes(*matrix), kMatrixAlignment);
     CountConversion(*matrix, catalog);
     return Ok();
   }
@@ -190,7 +190,7 @@ struct Loader {
     } else {
       COLI_ASSIGN_OR_RETURN(view, container.Read(*matrix, free));
     }
-    free = free.subspan(AlignUp(HeldBytes(*matrix), 64));
+    free = free.subspan(AlignUp(HeldBytes(*matrix), kMatrixAlignment));
     Report(0);
     return Ok();
   }

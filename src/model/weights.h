@@ -101,13 +101,13 @@ struct WeightCatalog {
 };
 
 // Errors name the missing or mismatched tensor, its file, what was expected and found. Refuses
-// checkpoints with tensors that mean something else than is computed here (projection biases, scales
-// of other ways to quantise), and to convert what is quantised.
+// checkpoints with tensors that mean something else than is computed here (projection biases,
+// scales of other ways to quantise), and to convert what is quantised.
 Result<WeightCatalog> LocateWeights(const ModelConfig& config, const Container& container,
                                     bool with_mtp, const HeldFormats& formats = {});
 
-// Reads all always-used weights, and converts them in the threads of `pool`; `catalog` was made with
-// the same `with_mtp`. `progress` is called with bytes done and in all.
+// Reads all always-used weights, and converts them in the threads of `pool`; `catalog` was made
+// with the same `with_mtp`. `progress` is called with bytes done and in all.
 Result<ModelWeights> LoadWeights(const ModelConfig& config, const Container& container,
                                  const WeightCatalog& catalog, bool with_mtp, ThreadPool& pool,
                                  const std::function<void(uint64_t, uint64_t)>& progress = {});

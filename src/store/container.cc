@@ -26,7 +26,6 @@ constexpr std::string_view kStampsKey = "colibri.fmt";
 constexpr size_t kMaxStamps = 4096;
 constexpr uint64_t kMaxIndexBytes = uint64_t{64} << 20;
 constexpr size_t kMaxIndexValues = size_t{4} << 20;
-constexpr uint64_t kScalesAlignment = 64;
 
 bool IsWeightsFile(std::string_view name) {
   return name.ends_with(kExtension) && !name.starts_with('.') && name != kReferenceName;
@@ -383,20 +382,8 @@ Result<std::vector<float>> Container::ReadVector(std::string_view name, uint32_t
   return values;
 }
 
-Result<std::vector<float>> Container::ReadFloatMatrix(std::string_view name, uint32_t rows,
-                                                      uint32_t cols) const {
-  COLI_ASSIGN_OR_RETURN(const StoredMatrix matrix, FindMatrix(name, rows, cols));
-  COLI_ASSIGN_OR_RETURN(const AlignedBuffer buffer, AlignedBuffer::Allocate(PackedBytes(matrix)));
-  COLI_ASSIGN_OR_RETURN(const WeightView view, Read(matrix, buffer.bytes()));
-  std::vector<float> values(uint64_t{rows} * cols);
-  for (uint32_t row = 0; row < rows; ++row) {
-    DecodeRow(view, row, values.data() + uint64_t{row} * cols);
-  }
-  return values;
-}
-
 uint64_t Container::PackedBytes(const StoredMatrix& matrix) {
-  return AlignUp(matrix.codes.bytes, kScalesAlignment) + matrix.scales.bytes;
+  return AlignUp(matrix.codes.bytes, kMatrixAlignment) + matrix.scales.bytes;
 }
 
 Result<WeightView> Container::Read(const StoredMatrix& matrix,
@@ -409,7 +396,7 @@ Result<WeightView> Container::Read(const StoredMatrix& matrix,
   WeightView view{codes.data(), nullptr, matrix.rows, matrix.cols, matrix.format};
   if (matrix.scales.bytes != 0) {
     const std::span<std::byte> scales =
-        destination.subspan(AlignUp(matrix.codes.bytes, kScalesAlignment), matrix.scales.bytes);
+        destination.subspan(AlignUp(matrix.codes.bytes, kMatrixAlignment), matrix.scales.bytes);
     if (auto status = matrix.scales.file->ReadExact(matrix.scales.offset, scales); !status) {
       return Wrap(status.error(), fmt::format("the scales of tensor {}", matrix.name));
     }

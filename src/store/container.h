@@ -57,6 +57,9 @@ struct StoredMatrix {
   StoredMatrix Transposed() const;
 };
 
+// In memory, matrices and their scales begin at multiples of this many bytes: a cache line.
+constexpr uint64_t kMatrixAlignment = 64;
+
 // "<file>: tensor <name>", for errors.
 std::string Place(const StoredMatrix& matrix);
 
@@ -80,11 +83,11 @@ class Container {
   static Result<Container> Open(const std::filesystem::path& directory);
 
   bool Has(std::string_view name) const;
-  // The matrix `name` of [rows, cols] as the config says. Floats have exactly this shape, and so has
-  // FP8, whose scales are `<name>_scale_inv` (F32, one per block of 128 x 128). For quantised
-  // matrices (U8 or I8 with `<name>.qs`) the stored shape means nothing and the format is recognised
-  // by byte counts and, where there is one, the `colibri.fmt` stamp (store/recognition.h). Errors:
-  // kNotFound; kUnsupported naming a format or dtype that is not
+  // The matrix `name` of [rows, cols] as the config says. Floats have exactly this shape, and so
+  // has FP8, whose scales are `<name>_scale_inv` (F32, one per block of 128 x 128). For quantised
+  // matrices (U8 or I8 with `<name>.qs`) the stored shape means nothing and the format is
+  // recognised by byte counts and, where there is one, the `colibri.fmt` stamp
+  // (store/recognition.h). Errors: kNotFound; kUnsupported naming a format or dtype that is not
   // implemented; kCorrupt naming file, tensor, expected and found.
   Result<StoredMatrix> FindMatrix(std::string_view name, uint32_t rows, uint32_t cols) const;
   // All matrices of the tensor `name`, plain floats of exactly this shape. Errors as FindMatrix.
@@ -94,13 +97,10 @@ class Container {
   // A vector of `count` floats (F32, BF16 or F16 in the file), widened to f32. Refuses what is not
   // finite.
   Result<std::vector<float>> ReadVector(std::string_view name, uint32_t count) const;
-  // Any float matrix widened to f32, row-major (router, indexer weights_proj: they may be stored
-  // int8 with scales, too).
-  Result<std::vector<float>> ReadFloatMatrix(std::string_view name, uint32_t rows,
-                                             uint32_t cols) const;
-  // Reads codes and scales to `destination` (codes first, scales at the next multiple of 64) and
-  // gives the view of it. `destination` is 4-byte aligned and holds at least PackedBytes(matrix).
-  // Errors name the tensor; scales must be finite and not negative, plain floats finite.
+  // Reads codes and scales to `destination` (codes first, scales at the next multiple of
+  // kMatrixAlignment) and gives the view of it. `destination` is 4-byte aligned and holds at least
+  // PackedBytes(matrix). Errors name the tensor; scales must be finite and not negative, plain
+  // floats finite.
   Result<WeightView> Read(const StoredMatrix& matrix, std::span<std::byte> destination) const;
   static uint64_t PackedBytes(const StoredMatrix& matrix);
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "store/testing/read_floats.h"
 #include "store/testing/write_safetensors.h"
 
 namespace coli {
@@ -19,6 +20,7 @@ using coli::testing::Metadata;
 using coli::testing::PatternBytes;
 using coli::testing::PatternFloats;
 using coli::testing::QuantizedMatrix;
+using coli::testing::ReadFloats;
 using coli::testing::TempDirectory;
 using coli::testing::TensorToWrite;
 using coli::testing::WriteFile;
@@ -339,7 +341,7 @@ TEST_F(ContainerTest, NumbersThatAreNotFiniteAreRefusedWithTheirPlace) {
               {"a.safetensors: tensor v", "at index 2"});
   ExpectError(container.ReadVector("b", 1), ErrorCode::kCorrupt, {"tensor b", "at index 0"});
   ExpectError(container.ReadVector("h", 1), ErrorCode::kCorrupt, {"tensor h", "at index 0"});
-  ExpectError(container.ReadFloatMatrix("m", 2, 3), ErrorCode::kCorrupt,
+  ExpectError(ReadFloats(container, "m", 2, 3), ErrorCode::kCorrupt,
               {"tensor m", "at row 1, column 1"});
 }
 
@@ -369,7 +371,7 @@ TEST_F(ContainerTest, QuantisedMatricesAreReadAsFloatsToo) {
   const Format format{FormatId::kInt8Row};
   WriteQuantized("a.safetensors", format, 4, 50);
 
-  const auto values = Open().ReadFloatMatrix("w", 4, 50);
+  const auto values = ReadFloats(Open(), "w", 4, 50);
 
   ASSERT_TRUE(values) << values.error().message;
   for (uint32_t row = 0; row < 4; ++row) {
@@ -441,7 +443,7 @@ TEST_F(ContainerTest, Fp8HasAScalePerBlock) {
   const auto matrix = container.FindMatrix("w", 130, 136);
   ASSERT_TRUE(matrix) << matrix.error().message;
   EXPECT_EQ(matrix->format, Format{FormatId::kFp8E4m3B128});
-  const auto values = container.ReadFloatMatrix("w", 130, 136);
+  const auto values = ReadFloats(container, "w", 130, 136);
   ASSERT_TRUE(values) << values.error().message;
   EXPECT_EQ(values->at(127 * 136 + 127), 1.0F);
   EXPECT_EQ(values->at(127 * 136 + 128), 2.0F);
@@ -480,12 +482,10 @@ TEST_F(ContainerTest, Fp8NumbersMustBeFinite) {
   TensorToWrite codes = Fp8Codes("w", {3, 5});
   codes.bytes[2 * 5 + 4] = std::byte{0x7f};
   Write("a.safetensors", {FloatTensor("w_scale_inv", {1, 1}, {1}), codes});
-  ExpectError(Open().ReadFloatMatrix("w", 3, 5), ErrorCode::kCorrupt,
-              {"tensor w", "row 2, column 4"});
+  ExpectError(ReadFloats(Open(), "w", 3, 5), ErrorCode::kCorrupt, {"tensor w", "row 2, column 4"});
 
   Write("a.safetensors", {FloatTensor("w_scale_inv", {1, 1}, {kNan}), Fp8Codes("w", {3, 5})});
-  ExpectError(Open().ReadFloatMatrix("w", 3, 5), ErrorCode::kCorrupt,
-              {"tensor w", "finite scales"});
+  ExpectError(ReadFloats(Open(), "w", 3, 5), ErrorCode::kCorrupt, {"tensor w", "finite scales"});
 }
 
 }  // namespace

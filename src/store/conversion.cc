@@ -19,7 +19,6 @@
 namespace coli {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
 constexpr uint32_t kMinBlockRows = 16;
 constexpr uint64_t kPartBytes = uint64_t{16} << 20;  // of codes that are read at once
 // Parts begin at multiples of this, so that no rows with common scales come apart.
@@ -38,7 +37,7 @@ QuantizedMatrix Held(const StoredMatrix& matrix, std::span<std::byte> destinatio
   const uint64_t code_bytes = CodeBytes(matrix.held(), matrix.rows, matrix.cols).value();
   std::byte* const scales = Info(matrix.held()).scale_kind == ScaleKind::kNone
                                 ? nullptr
-                                : destination.data() + AlignUp(code_bytes, kAlignment);
+                                : destination.data() + AlignUp(code_bytes, kMatrixAlignment);
   return {destination.data(), scales, matrix.rows, matrix.cols, matrix.held()};
 }
 
@@ -117,7 +116,7 @@ uint64_t HeldBytes(const StoredMatrix& matrix) {
     return Container::PackedBytes(matrix);
   }
   // The bounds of a config's sizes keep these products below 2^63.
-  return AlignUp(CodeBytes(matrix.held(), matrix.rows, matrix.cols).value(), kAlignment) +
+  return AlignUp(CodeBytes(matrix.held(), matrix.rows, matrix.cols).value(), kMatrixAlignment) +
          ScaleBytes(matrix.held(), matrix.rows, matrix.cols).value();
 }
 
@@ -128,7 +127,7 @@ uint64_t ConversionBytes(const StoredMatrix& matrix) {
 uint64_t HeldBytes(const ExpertRecord& expert) {
   uint64_t bytes = 0;
   for (const StoredMatrix* matrix : {&expert.gate, &expert.up, &expert.down}) {
-    bytes += AlignUp(HeldBytes(*matrix), kAlignment);
+    bytes += AlignUp(HeldBytes(*matrix), kMatrixAlignment);
   }
   return bytes;
 }
@@ -162,7 +161,7 @@ Result<FfnView> ConvertExpert(const ExpertRecord& expert, const FfnView& stored,
   const auto convert = [&](const StoredMatrix& matrix,
                            const WeightView& source) -> Result<WeightView> {
     const QuantizedMatrix held = Held(matrix, destination);
-    destination = destination.subspan(AlignUp(HeldBytes(matrix), kAlignment));
+    destination = destination.subspan(AlignUp(HeldBytes(matrix), kMatrixAlignment));
     if (matrix.converts()) {
       COLI_RETURN_IF_ERROR(ConvertRows(matrix, source, 0, held, pool));
     } else {

@@ -18,12 +18,12 @@
 namespace coli {
 
 // Lets `matrix` be held in `format`; one that is stored in it stays as it is. Error:
-// kInvalidArgument unless it is stored in f32, bf16, f16 or fp8: a second rounding would only add to
-// the first.
+// kInvalidArgument unless it is stored in f32, bf16, f16 or fp8: a second rounding would only add
+// to the first.
 Status ConvertTo(Format format, StoredMatrix& matrix);
 
-// Bytes of a matrix as it is held: codes, then scales at the next multiple of 64; of an expert, all
-// three.
+// Bytes of a matrix as it is held: codes, then scales at the next multiple of kMatrixAlignment; of
+// an expert, all three.
 uint64_t HeldBytes(const StoredMatrix& matrix);
 uint64_t HeldBytes(const ExpertRecord& expert);
 

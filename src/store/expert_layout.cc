@@ -10,8 +10,6 @@
 namespace coli {
 namespace {
 
-constexpr uint64_t kReadAlignment = 64;
-
 // In the order of ExpertLayout::positions_.
 std::array<const Extent*, ExpertLayout::kMaxReads> ExtentsOf(const ExpertRecord& record) {
   return {&record.gate.codes, &record.gate.scales, &record.up.codes,
@@ -25,7 +23,7 @@ bool IsScales(size_t extent) { return extent % 2 == 1; }
 uint64_t ExpertLayout::BufferBytes(const ExpertRecord& record) {
   uint64_t bytes = 0;
   for (const Extent* extent : ExtentsOf(record)) {
-    bytes += AlignUp(extent->bytes, kReadAlignment);
+    bytes += AlignUp(extent->bytes, kMatrixAlignment);
   }
   return bytes;
 }
@@ -48,16 +46,18 @@ ExpertLayout::ExpertLayout(const ExpertRecord& record) {
       continue;
     }
     Read* last = read_count_ == 0 ? nullptr : &reads_[read_count_ - 1];
-    // Scales that would come to lie across f32 boundaries start a read of their own.
-    const bool joins = last != nullptr && last->file == extent.file &&
-                       last->offset + last->bytes == extent.offset &&
-                       (!IsScales(i) || end % alignof(float) == 0);
-    if (joins) {
-      positions_[i] = end;
-      last->bytes += extent.bytes;
-      end += extent.bytes;
+    // An extent that touches the last read or lies within it (gate and up of a fused, transposed
+    // tensor are the same bytes) becomes part of it; scales that would come to lie across f32
+    // boundaries start a read of their own.
+    const bool touches =
+        last != nullptr && last->file == extent.file && extent.offset <= last->offset + last->bytes;
+    const uint64_t inside = touches ? last->position + (extent.offset - last->offset) : 0;
+    if (touches && (!IsScales(i) || inside % alignof(float) == 0)) {
+      positions_[i] = inside;
+      last->bytes = std::max(last->bytes, extent.offset - last->offset + extent.bytes);
+      end = last->position + last->bytes;
     } else {
-      positions_[i] = AlignUp(end, kReadAlignment);
+      positions_[i] = AlignUp(end, kMatrixAlignment);
       reads_[read_count_++] = {extent.file, extent.offset, extent.bytes, positions_[i]};
       end = positions_[i] + extent.bytes;
     }

@@ -124,6 +124,17 @@ TEST_F(ExpertLayoutTest, PlainFloatsHaveNoScales) {
   ExpectRightBytes(record);
 }
 
+TEST_F(ExpertLayoutTest, TheSameBytesAreReadOnce) {
+  // Gate and up of a fused, transposed tensor share theirs; down's begin in the middle of them.
+  const ExpertRecord record =
+      Record({In(0, 200, 100), {}, In(0, 200, 100), {}, In(0, 250, 90), {}});
+
+  const ExpertLayout layout(record);
+  ASSERT_EQ(layout.reads().size(), 1U);
+  EXPECT_EQ(layout.reads()[0].bytes, 140U);
+  ExpectRightBytes(record);
+}
+
 TEST_F(ExpertLayoutTest, TheBuffersSizeDoesNotDependOnPlaces) {
   const auto touching = Record({In(0, 0, 100), In(0, 100, 16), In(0, 116, 100), In(0, 216, 16),
                                 In(0, 232, 99), In(0, 332, 16)});

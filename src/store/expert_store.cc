@@ -31,8 +31,8 @@ uint64_t BufferBytes(const ExpertRecord& record) {
 // A read's tag: which slot, and which of its reads.
 uint64_t TagOf(size_t slot, size_t read) { return slot * ExpertLayout::kMaxReads + read; }
 
-// Every matrix is checked when it arrives: a NaN would spread over all that is computed from it, and
-// nothing later could say where it came from. Floats that convert are checked when they do.
+// Every matrix is checked when it arrives: a NaN would spread over all that is computed from it,
+// and nothing later could say where it came from. Floats that convert are checked when they do.
 Status CheckMatrix(const WeightView& view, const StoredMatrix& stored) {
   if (view.scales != nullptr) {
     COLI_RETURN_IF_ERROR(CheckScales(view, Place(stored)));

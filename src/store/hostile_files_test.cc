@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/container.h"
+#include "store/testing/read_floats.h"
 #include "store/testing/write_safetensors.h"
 #include "sys/file.h"
 
@@ -20,6 +21,7 @@ namespace fs = std::filesystem;
 using coli::testing::FloatTensor;
 using coli::testing::LittleEndian;
 using coli::testing::QuantizedMatrix;
+using coli::testing::ReadFloats;
 using coli::testing::SafetensorsBytes;
 using coli::testing::TempDirectory;
 using coli::testing::WriteFile;
@@ -220,7 +222,7 @@ TEST_F(HostileFiles, AScaleOfZeroMakesARowOfZeros) {
   std::memcpy(matrix.scales.bytes.data() + sizeof(float), &zero, sizeof(zero));
   WriteSafetensors(directory_ / kShard, {matrix.scales, matrix.codes});
 
-  const auto values = Container::Open(directory_.path())->ReadFloatMatrix("w", 3, 32);
+  const auto values = ReadFloats(*Container::Open(directory_.path()), "w", 3, 32);
 
   ASSERT_TRUE(values.has_value()) << values.error().message;
   EXPECT_THAT(std::vector<float>(values->begin() + 32, values->begin() + 64), Each(0.0F));

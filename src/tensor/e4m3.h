@@ -1,8 +1,8 @@
-// FP8 in the form e4m3fn as bit patterns: sign, 4 exponent bits with bias 7, 3 fraction bits, subnormals
-// of 2^-9, no infinities. 0x7f and 0xff are NaN; the largest magnitude is 448.
+// FP8 in the form e4m3fn as bit patterns: sign, 4 exponent bits with bias 7, 3 fraction bits,
+// subnormals of 2^-9, no infinities. 0x7f and 0xff are NaN; the largest magnitude is 448.
 //
-// Widening is exact. Narrowing rounds to nearest, ties to even, and takes what lies beyond the range
-// to the largest magnitude; NaN stays NaN.
+// Widening is exact. Narrowing rounds to nearest, ties to even, and takes what lies beyond the
+// range to the largest magnitude; NaN stays NaN.
 #pragma once
 
 #include <algorithm>

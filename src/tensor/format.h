@@ -48,10 +48,10 @@ struct FormatInfo {
   // Columns [0, cols) of one row as f32. `scales` are those of the row, from its first column on.
   void (*decode_row)(const std::byte* codes, const std::byte* scales, uint64_t cols, uint32_t group,
                      float* out) = nullptr;
-  // The quantiser of 1..scale_rows rows that share their scales: writes their codes (row_bytes(cols)
-  // each, padding included) and their scales. Values must be finite and below `overflow`, except that
-  // the 16-bit floats keep infinities and NaN. Rounds to nearest, ties to even. For whole matrices:
-  // tensor/quantize.h.
+  // The quantiser of 1..scale_rows rows that share their scales: writes their codes
+  // (row_bytes(cols) each, padding included) and their scales. Values must be finite and below
+  // `overflow`, except that the 16-bit floats keep infinities and NaN. Rounds to nearest, ties to
+  // even. For whole matrices: tensor/quantize.h.
   void (*encode_block)(ConstMatrixView values, uint32_t group, std::byte* codes,
                        std::byte* scales) = nullptr;
   // Integer formats only: the signed codes of columns [0, cols); what the reference kernel
@@ -89,8 +89,8 @@ uint64_t RowScaleBytes(Format format, uint64_t cols);
 // Scale `index` of those at `scales`, which are not of kind kNone.
 float Scale(Format format, const std::byte* scales, uint64_t index);
 
-// Columns per segment of exact integer arithmetic: those that share a scale, or 256 for formats with
-// one scale per row.
+// Columns per segment of exact integer arithmetic: those that share a scale, or 256 for formats
+// with one scale per row.
 inline constexpr uint32_t kRowSegment = 256;
 inline uint32_t SegmentColumns(Format format) {
   const uint32_t columns = ScaleColumns(format);

@@ -16,6 +16,8 @@ tl::unexpected<Error> Wrong(const std::string& where, std::string_view expected,
               Shown(found));
 }
 
+constexpr std::string_view kContentForms = "a string, null or an array of text parts";
+
 bool IsAbsent(const OrderedJson* value) { return value == nullptr || value->is_null(); }
 
 // A string; null or nothing are "".
@@ -96,7 +98,7 @@ Result<std::string> ReadContent(const OrderedJson* content, const std::string& w
     return content->get<std::string>();
   }
   if (!content->is_array()) {
-    return Wrong(where, "a string, null or an array of text parts", content);
+    return Wrong(where, kContentForms, content);
   }
   std::string joined;
   for (size_t i = 0; i < content->size(); ++i) {
@@ -174,8 +176,11 @@ Result<Message> ReadMessage(const OrderedJson& value, const std::string& where) 
   }
   Message message;
   COLI_ASSIGN_OR_RETURN(message.role, ReadRole(value, where));
-  COLI_ASSIGN_OR_RETURN(message.content,
-                        ReadContent(FindMember(value, "content"), where + ".content"));
+  const OrderedJson* const content = FindMember(value, "content");
+  if (content == nullptr && message.role != Role::kAssistant) {  // misspelt, not meant to be empty
+    return Wrong(where + ".content", kContentForms, content);
+  }
+  COLI_ASSIGN_OR_RETURN(message.content, ReadContent(content, where + ".content"));
   const bool long_spelling = !IsAbsent(FindMember(value, "reasoning_content"));
   COLI_ASSIGN_OR_RETURN(
       message.reasoning,

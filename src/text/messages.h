@@ -45,10 +45,10 @@ struct Tool {
 
 // Reads an array of {"role", "content", "reasoning_content", "tool_calls", "tool_call_id"}. Roles:
 // system (also spelled developer), user, assistant, tool. Content is a string, null or nothing
-// (both "") or an array of text parts, which are joined. reasoning_content may be spelled reasoning.
-// A call's arguments are an object or the JSON text of one. Other keys are ignored. `where` names
-// the array in errors: `messages[2].role: expected one of system, user, assistant, tool, found
-// "robot"`. Errors: kInvalidArgument; kUnsupported for parts that are not text.
+// (both "") or an array of text parts, which are joined. reasoning_content may be spelled
+// reasoning. A call's arguments are an object or the JSON text of one. Other keys are ignored.
+// `where` names the array in errors: `messages[2].role: expected one of system, user, assistant,
+// tool, found "robot"`. Errors: kInvalidArgument; kUnsupported for parts that are not text.
 Result<std::vector<Message>> ParseMessages(const OrderedJson& messages,
                                            std::string_view where = "messages");
 

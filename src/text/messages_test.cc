@@ -50,14 +50,19 @@ TEST(Messages, ReadsEveryFormOfContent) {
 }
 
 TEST(Messages, ErrorsNameTheIndexAndTheField) {
-  EXPECT_EQ(ErrorOf(R"([{"role":"user"},{"role":"user"},{"role":"robot","content":"x"}])"),
-            "messages[2].role: expected one of system, user, assistant, tool, found \"robot\"");
+  EXPECT_EQ(
+      ErrorOf(
+          R"([{"role":"assistant"},{"role":"user","content":null},{"role":"robot","content":"x"}])"),
+      "messages[2].role: expected one of system, user, assistant, tool, found \"robot\"");
   EXPECT_EQ(ErrorOf("{}"), "messages: expected an array, found {}");
   EXPECT_EQ(ErrorOf("[3]"), "messages[0]: expected an object, found 3");
   EXPECT_EQ(ErrorOf(R"([{"content":"x"}])"),
             "messages[0].role: expected one of system, user, assistant, tool, found nothing");
   EXPECT_EQ(ErrorOf(R"([{"role":"user","content":5}])"),
             "messages[0].content: expected a string, null or an array of text parts, found 5");
+  EXPECT_EQ(
+      ErrorOf(R"([{"role":"user","contnet":"x"}])"),
+      "messages[0].content: expected a string, null or an array of text parts, found nothing");
   EXPECT_EQ(ErrorOf(R"([{"role":"user","content":[{"type":"text"}]}])"),
             "messages[0].content[0].text: expected a string, found nothing");
   EXPECT_EQ(ErrorOf(R"([{"role":"user","content":["a"]}])"),
@@ -71,7 +76,7 @@ TEST(Messages, ErrorsNameTheIndexAndTheField) {
   EXPECT_EQ(ErrorOf(R"([{"role":"assistant","tool_calls":[{"name":"f","arguments":"[1]"}]}])"),
             "messages[0].tool_calls[0].arguments: expected an object or the JSON text of one, "
             "found \"[1]\"");
-  EXPECT_THAT(ErrorOf(R"([{"role":"user","tool_calls":[{"name":"f"}]}])"),
+  EXPECT_THAT(ErrorOf(R"([{"role":"user","content":"x","tool_calls":[{"name":"f"}]}])"),
               HasSubstr("messages[0].tool_calls: "));
   EXPECT_THAT(ErrorOf("[{"), HasSubstr("messages: byte 2"));
 }

@@ -20,9 +20,9 @@ constexpr size_t kMaxPatternBytes = 64 << 10;
 constexpr uint32_t kMaxMatchSteps = 100'000'000;
 constexpr uint32_t kMaxMatchDepth = 100'000;  // of the interpreter
 constexpr uint32_t kMaxMatchHeapKib = 64 << 10;
-// Processor time for the matches of one text, hundreds of times what a sensible pattern takes. Steps
-// alone are no bound: a hostile pattern costs almost all of them at every position, and PCRE2 does
-// not count the scans of a repeated class such as [^b]*.
+// Processor time for the matches of one text, hundreds of times what a sensible pattern takes.
+// Steps alone are no bound: a hostile pattern costs almost all of them at every position, and PCRE2
+// does not count the scans of a repeated class such as [^b]*.
 constexpr double kMatchTime_s = 2.0;
 constexpr double kMatchTimePerByte_s = 5e-6;
 constexpr uint32_t kMatchesPerTimeCheck = 16;  // reading the clock takes longer than a match

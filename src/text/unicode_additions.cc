@@ -14,8 +14,8 @@ struct Additions {
   std::string_view characters;
 };
 
-// Source: the differences between the UnicodeData.txt of 16.0 and that of 14.0. U+1171E, which moved
-// from Mn to Mc between them, is in both with a PCRE2 of 14.0.
+// Source: the differences between the UnicodeData.txt of 16.0 and that of 14.0. U+1171E, which
+// moved from Mn to Mc between them, is in both with a PCRE2 of 14.0.
 constexpr std::array<Additions, 13> kAdditions = {{
     {"Lu", "1C89 A7CB-A7CC A7DA A7DC 10D50-10D65"},
     {"Ll", "1C8A A7CD A7DB 10D70-10D85 1DF25-1DF2A"},

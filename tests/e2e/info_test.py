@@ -85,7 +85,8 @@ class InfoTest(program.ProgramTest):
         self.assertIn("int8-row", info["model"]["formats"]["attention"])
         self.assertEqual(list(info["model"]["formats"]["router"]), ["bf16", "f32"])
         self.assertGreater(info["plan"]["staging_bytes"], 0)
-        self.assert_error(self.coli("info", "--expert-format", "int4"), "expert-format", "int4-g64", "found int4")
+        unknown = self.coli("info", "--expert-format", "int4")
+        self.assert_error(unknown, "--expert-format", "int4-g64", 'found "int4"', status=2)
         refused = self.coli("run", "--expert-format", "int8-row", "hello")
         self.assert_error(refused, "experts", "found int4-g64", "not quantised again")
 

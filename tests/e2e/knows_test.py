@@ -171,7 +171,7 @@ class ChatTest(KnowsTest):
         self.assertIn("context window full", reason)
         self.assertIn(":reset", session.text)
         session.send(":more\r")
-        session.expect("no room for an answer; :reset")
+        session.expect("The context window is full; :reset")
         session.expect("> ")
         session.send(":reset\r")
         session.expect("forgotten")

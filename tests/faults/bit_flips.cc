@@ -2,8 +2,8 @@
 //   bit_flips GOLDEN-MODEL [--flips N] [--seed S] [--only NUMBER] [--any-memory]
 //
 // Each flip is loaded and asked by a process of its own, which may refuse the model or answer
-// anything, but not crash, not hang and not take more memory than its budget. Prints a table of what
-// became of the flips; the exit status is 0 when nothing happened that may not.
+// anything, but not crash, not hang and not take more memory than its budget. Prints a table of
+// what became of the flips; the exit status is 0 when nothing happened that may not.
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
-// A small but complete model directory of which single bits can be flipped, and what a program makes
-// of it.
+// A small but complete model directory of which single bits can be flipped, and what a program
+// makes of it.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// A pattern and a text: the first line is the pattern of a tokenizer file, or a digit for one of the
-// patterns of real models; the text is all that follows. Refused, or cut without loss.
+// A pattern and a text: the first line is the pattern of a tokenizer file, or a digit for one of
+// the patterns of real models; the text is all that follows. Refused, or cut without loss.
 #include <array>
 #include <cstddef>
 #include <cstdint>

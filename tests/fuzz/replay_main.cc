@@ -1,4 +1,5 @@
-// Runs files through a fuzz target that was built without a fuzzer: `<name>_fuzz FILE-OR-FOLDER...`.
+// Runs files through a fuzz target that was built without a fuzzer: `<name>_fuzz
+// FILE-OR-FOLDER...`.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

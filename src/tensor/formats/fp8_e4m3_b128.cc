@@ -1,6 +1,6 @@
-// FP8 with one f32 scale per block of 128 rows and 128 columns: value = e4m3(code) * scale[row / 128]
-// [column / 128], rounded once to f32. Blocks at the right and lower border are short. The format of
-// checkpoints whose scales are called `weight_scale_inv`.
+// FP8 with one f32 scale per block of 128 rows and 128 columns: value = e4m3(code) * scale[row /
+// 128] [column / 128], rounded once to f32. Blocks at the right and lower border are short. The
+// format of checkpoints whose scales are called `weight_scale_inv`.
 #include <algorithm>
 #include <limits>
 

@@ -1,6 +1,7 @@
 // MXFP4: e2m1 floats with one power of two per 32 columns of a row, stored as the byte e of 2^(e -
-// 127). Byte j of a row holds element 2j in its low nibble and 2j + 1 in its high nibble: a sign bit
-// above an index into 0, 0.5, 1, 1.5, 2, 3, 4, 6. Source: OCP Microscaling Formats, version 1.0.
+// 127). Byte j of a row holds element 2j in its low nibble and 2j + 1 in its high nibble: a sign
+// bit above an index into 0, 0.5, 1, 1.5, 2, 3, 4, 6. Source: OCP Microscaling Formats, version
+// 1.0.
 //
 // All e2m1 values are multiples of 1/2, so the integer code of a weight is twice its e2m1 value and
 // its scale 2^(e - 128): products are exact integer sums like those of the int formats.
@@ -43,8 +44,8 @@ uint8_t ScaleByte(const float* values, uint32_t count) {
   return static_cast<uint8_t>(std::clamp(exponent + 127, 0, 254));
 }
 
-// The nearest of the values, the even index of two equally near ones; 6 for all that is larger. Zero
-// has no sign.
+// The nearest of the values, the even index of two equally near ones; 6 for all that is larger.
+// Zero has no sign.
 uint32_t Nibble(float value, float half_unit) {
   const float doubled = std::fabs(value) / half_unit;
   uint32_t index = 0;

@@ -1,5 +1,5 @@
-// Comparison of a tokenizer with what the reference library did: tests/golden/tokenizer/*/cases.json,
-// whose fields tools/oracle/README.md describes.
+// Comparison of a tokenizer with what the reference library did:
+// tests/golden/tokenizer/*/cases.json, whose fields tools/oracle/README.md describes.
 #pragma once
 
 #include <gtest/gtest.h>
