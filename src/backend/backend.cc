@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/checked_math.h"
 
 namespace coli {
 namespace {
@@ -10,26 +11,36 @@ namespace {
 // Weight rows handed to a thread at a time: enough for a cache-sized tile, few enough to balance.
 constexpr size_t kRowGrain = 32;
 
-// Upper bound of what any format's kernels take for a prepared row. The dearest are the smallest
-// groups: int4 in groups of 16 takes 10.25 bytes per column. backend_test.cc holds it against every
-// kernel table.
-size_t PreparedBound(uint32_t cols) { return size_t{cols} * 11 + 4096; }
+constexpr size_t kFloatsPerLine = 16;
+
+uint64_t InnerFloats(const BackendRoom& room) {
+  return uint64_t{2} * room.rows * AlignUp(room.inner_cols, kFloatsPerLine);
+}
 
 }  // namespace
 
-uint64_t Backend::ScratchBytes(uint32_t rows, uint32_t cols) {
-  return uint64_t{kMaxFormats} * rows * PreparedBound(cols);
+// The dearest are the smallest groups: int4 in groups of 16 takes 10.25 bytes per column.
+// backend_test.cc holds the bound against every kernel table.
+size_t Backend::PreparedBound(uint32_t cols) { return size_t{cols} * 11 + 4096; }
+
+uint64_t Backend::ScratchBytes(const BackendRoom& room) {
+  return uint64_t{kMaxFormats} * room.rows * PreparedBound(room.input_cols) +
+         InnerFloats(room) * sizeof(float);
 }
 
-Status Backend::Reserve(uint32_t rows, uint32_t cols) {
-  const size_t bytes = rows * PreparedBound(cols);
+Status Backend::Reserve(const BackendRoom& room) {
   for (AlignedBuffer& buffer : scratch_) {
-    if (buffer.size() < bytes) {
-      COLI_ASSIGN_OR_RETURN(buffer, AlignedBuffer::Allocate(bytes));
-    }
+    COLI_ASSIGN_OR_RETURN(buffer,
+                          AlignedBuffer::Allocate(room.rows * PreparedBound(room.input_cols)));
   }
+  COLI_ASSIGN_OR_RETURN(inner_, AlignedBuffer::Allocate(InnerFloats(room) * sizeof(float)));
+  parts_.reserve(room.rows);
+  rows_.reserve(room.rows);
+  room_ = room;
   return Ok();
 }
+
+// --- products ---
 
 Backend::Prepared Backend::Prepare(ConstMatrixView x, Format format, size_t slot) {
   COLI_CHECK(slot < kMaxFormats);
@@ -43,11 +54,17 @@ Backend::Prepared Backend::Prepare(ConstMatrixView x, Format format, size_t slot
 }
 
 void Backend::MatMul(ConstMatrixView x, std::span<const Product> products) {
+  for (uint32_t first = 0; first < x.rows; first += room_.rows) {
+    MatMulPass(x.Rows(first, std::min(room_.rows, x.rows - first)), products, first);
+  }
+}
+
+void Backend::MatMulPass(ConstMatrixView x, std::span<const Product> products, uint32_t first_row) {
   std::array<Prepared, kMaxFormats> prepared;
   size_t formats = 0;
   size_t total_rows = 0;
   for (const Product& product : products) {
-    COLI_CHECK(product.w.cols == x.cols && product.y.rows == x.rows &&
+    COLI_CHECK(product.w.cols == x.cols && product.y.rows >= first_row + x.rows &&
                product.y.cols == product.w.rows);
     total_rows += product.w.rows;
     const auto known = std::span(prepared).first(formats);
@@ -68,7 +85,8 @@ void Backend::MatMul(ConstMatrixView x, std::span<const Product> products) {
       if (from < to) {
         kernels_.For(product.w.format)
             .multiply(product.w, rows_for(product.w.format), static_cast<uint32_t>(from - first),
-                      static_cast<uint32_t>(to - first), product.y.data, product.y.stride);
+                      static_cast<uint32_t>(to - first), product.y.row(first_row),
+                      product.y.stride);
       }
       first += product.w.rows;
     }
@@ -80,14 +98,149 @@ void Backend::MatMul(ConstMatrixView x, const WeightView& w, MatrixView y) {
   MatMul(x, std::span(&product, 1));
 }
 
-void Backend::Ffn(const FfnView& w, ConstMatrixView x, MatrixView inner, MatrixView y) {
-  const MatrixView gate = inner.Rows(0, x.rows).Cols(0, w.gate.rows);
-  const MatrixView up = inner.Rows(x.rows, x.rows).Cols(0, w.gate.rows);
-  const std::array<Product, 2> products{Product{w.gate, gate}, Product{w.up, up}};
-  MatMul(x, products);
-  ForRows(x.rows,
-          [&](size_t r) { vector().silu_mul(gate.row(r), up.row(r), gate.row(r), gate.cols); });
-  MatMul(gate, w.down, y);
+// --- feed-forward networks ---
+
+void Backend::Ffn(std::span<const FfnTask> tasks) {
+  COLI_CHECK(room_.rows > 0);
+  uint32_t rows = 0;  // of the parts so far
+  for (const FfnTask& task : tasks) {
+    COLI_CHECK(task.y.rows == task.x.size() && task.y.cols == task.w->down.rows);
+    for (uint32_t done = 0; done < task.y.rows;) {
+      const uint32_t taken = std::min(task.y.rows - done, room_.rows - rows);
+      AddPart(task, done, taken);
+      done += taken;
+      rows += taken;
+      if (rows == room_.rows) {
+        RunParts();
+        rows = 0;
+      }
+    }
+  }
+  RunParts();
+}
+
+void Backend::Ffn(const FfnView& w, ConstMatrixView x, MatrixView y) {
+  for (uint32_t first = 0; first < x.rows; first += room_.rows) {
+    const uint32_t rows = std::min(room_.rows, x.rows - first);
+    rows_.clear();
+    for (uint32_t r = 0; r < rows; ++r) {
+      rows_.push_back(x.row(first + r));
+    }
+    const FfnTask task{&w, rows_, y.Rows(first, rows)};
+    Ffn(std::span(&task, 1));
+  }
+}
+
+void Backend::AddPart(const FfnTask& task, uint32_t first_row, uint32_t rows) {
+  FfnPart part{};
+  part.w = task.w;
+  part.x = task.x.data() + first_row;
+  part.y = task.y.Rows(first_row, rows);
+  parts_.push_back(part);
+}
+
+void Backend::RunParts() {
+  if (parts_.empty()) {
+    return;
+  }
+  PlaceParts();
+  PrepareInputs();
+  MultiplyGateAndUp();
+  PrepareInner();
+  MultiplyDown();
+  parts_.clear();
+}
+
+// Gives every part its share of the working memory.
+void Backend::PlaceParts() {
+  std::array<size_t, kMaxFormats> used{};
+  float* inner = inner_.floats();
+  const auto prepared = [&](const WeightView& w, uint32_t rows, size_t slot) {
+    const size_t row_bytes = kernels_.For(w.format).prepared_bytes(w.format, w.cols);
+    const PreparedPlace placed{w.format, scratch_[slot].data() + used[slot], row_bytes, rows};
+    used[slot] += row_bytes * rows;
+    COLI_CHECK(used[slot] <= scratch_[slot].size());
+    return placed;
+  };
+  const auto values = [&](uint32_t rows, uint32_t cols) {
+    const MatrixView placed{inner, rows, cols, AlignUp(cols, kFloatsPerLine)};
+    inner += rows * placed.stride;
+    COLI_CHECK(inner <= inner_.floats() + inner_.size() / sizeof(float));
+    return placed;
+  };
+  for (FfnPart& part : parts_) {
+    const FfnView& w = *part.w;
+    part.gate = values(part.y.rows, w.gate.rows);
+    part.up = values(part.y.rows, w.up.rows);
+    part.gate_in = prepared(w.gate, part.y.rows, 0);
+    part.up_in = w.up.format == w.gate.format ? part.gate_in : prepared(w.up, part.y.rows, 1);
+    part.down_in = prepared(w.down, part.y.rows, 2);
+  }
+}
+
+template <class Size, class Body>
+void Backend::ForParts(size_t grain, const Size& size, const Body& body) {
+  size_t total = 0;
+  for (const FfnPart& part : parts_) {
+    total += size(part);
+  }
+  pool_.ParallelFor(total, grain, [&](size_t begin, size_t end, size_t) {
+    size_t first = 0;  // of this part among all
+    for (const FfnPart& part : parts_) {
+      const size_t last = first + size(part);
+      if (begin < last && first < end) {
+        body(part, static_cast<uint32_t>(std::max(begin, first) - first),
+             static_cast<uint32_t>(std::min(end, last) - first));
+      }
+      first = last;
+    }
+  });
+}
+
+void Backend::PrepareRow(const float* x, const PreparedPlace& place, uint32_t cols, size_t row) {
+  kernels_.For(place.format).prepare(place.format, x, cols, place.bytes + row * place.row_bytes);
+}
+
+void Backend::PrepareInputs() {
+  const auto rows = [](const FfnPart& part) { return part.gate.rows; };
+  ForParts(1, rows, [&](const FfnPart& part, uint32_t row, uint32_t) {
+    PrepareRow(part.x[row], part.gate_in, part.w->gate.cols, row);
+    if (part.up_in.bytes != part.gate_in.bytes) {
+      PrepareRow(part.x[row], part.up_in, part.w->up.cols, row);
+    }
+  });
+}
+
+// The activation at the end of the range that was just multiplied, which is still in the cache.
+void Backend::MultiplyGateAndUp() {
+  const auto width = [](const FfnPart& part) { return part.w->gate.rows; };
+  ForParts(kRowGrain, width, [&](const FfnPart& part, uint32_t begin, uint32_t end) {
+    Multiply(part.w->gate, part.gate_in, begin, end, part.gate);
+    Multiply(part.w->up, part.up_in, begin, end, part.up);
+    for (uint32_t r = 0; r < part.gate.rows; ++r) {
+      float* const gate = part.gate.row(r) + begin;
+      vector().silu_mul(gate, part.up.row(r) + begin, gate, end - begin);
+    }
+  });
+}
+
+void Backend::PrepareInner() {
+  const auto rows = [](const FfnPart& part) { return part.gate.rows; };
+  ForParts(1, rows, [&](const FfnPart& part, uint32_t row, uint32_t) {
+    PrepareRow(part.gate.row(row), part.down_in, part.w->down.cols, row);
+  });
+}
+
+void Backend::MultiplyDown() {
+  const auto width = [](const FfnPart& part) { return part.w->down.rows; };
+  ForParts(kRowGrain, width, [&](const FfnPart& part, uint32_t begin, uint32_t end) {
+    Multiply(part.w->down, part.down_in, begin, end, part.y);
+  });
+}
+
+void Backend::Multiply(const WeightView& w, const PreparedPlace& x, uint32_t begin, uint32_t end,
+                       MatrixView y) {
+  kernels_.For(w.format).multiply(w, {x.bytes, x.row_bytes, x.rows}, begin, end, y.data, y.stride);
 }
 
 }  // namespace coli

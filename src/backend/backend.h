@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "kernels/kernel_table.h"
@@ -23,24 +24,41 @@ struct Product {
   MatrixView y;  // [rows, out]
 };
 
+// One SwiGLU network and the rows that go through it.
+struct FfnTask {
+  const FfnView* w;
+  std::span<const float* const> x;  // rows of w->gate.cols values, which may lie anywhere
+  MatrixView y;                     // [x.size(), w->down.rows]
+};
+
+// What a backend has working memory for.
+struct BackendRoom {
+  uint32_t rows = 0;        // that are prepared at a time; larger inputs go in several passes
+  uint32_t input_cols = 0;  // of the widest input of a product
+  uint32_t inner_cols = 0;  // between the products of the widest feed-forward network
+};
+
 class Backend {
  public:
   // `kernels` and `pool` must outlive the backend.
   Backend(const KernelTable& kernels, ThreadPool& pool) : kernels_(kernels), pool_(pool) {}
 
-  // Makes room for products of up to `rows` rows of `cols` columns; later calls within these bounds
-  // take no memory.
-  Status Reserve(uint32_t rows, uint32_t cols);
+  // Makes room; later calls within it take no memory.
+  Status Reserve(const BackendRoom& room);
   // Bytes that Reserve takes; for the memory plan.
-  static uint64_t ScratchBytes(uint32_t rows, uint32_t cols);
+  static uint64_t ScratchBytes(const BackendRoom& room);
+  // Upper bound of what a prepared row of `cols` columns takes, whatever its format.
+  static size_t PreparedBound(uint32_t cols);
 
-  // Every product reads the same x: [rows, in].
+  // Every product reads the same x: [rows, in], any number of rows.
   void MatMul(ConstMatrixView x, std::span<const Product> products);
   void MatMul(ConstMatrixView x, const WeightView& w, MatrixView y);
 
-  // y = down(silu(gate x) * up x). x: [rows, hidden]; inner: scratch of 2 * rows rows of
-  // w.gate.rows columns.
-  void Ffn(const FfnView& w, ConstMatrixView x, MatrixView inner, MatrixView y);
+  // y = down(silu(gate x) * up x) for every task. All tasks together take four parallel loops for
+  // every room.rows of their rows: threads meet as often for nine networks as for one.
+  void Ffn(std::span<const FfnTask> tasks);
+  // One network. x: [rows, hidden], any number of rows.
+  void Ffn(const FfnView& w, ConstMatrixView x, MatrixView y);
 
   // body(row) for every row, in parallel.
   template <class Body>
@@ -55,6 +73,8 @@ class Backend {
   const KernelTable& kernels() const { return kernels_; }
   const VectorKernels& vector() const { return kernels_.vector; }
   ThreadPool& pool() { return pool_; }
+  // Rows that are computed in one pass.
+  uint32_t pass_rows() const { return room_.rows; }
 
  private:
   // Rows prepared for one weight format.
@@ -64,11 +84,48 @@ class Backend {
   };
   static constexpr size_t kMaxFormats = 3;  // distinct formats among the products of one call
 
+  // Where rows are prepared for one matrix.
+  struct PreparedPlace {
+    Format format{FormatId::kF32};
+    std::byte* bytes = nullptr;
+    size_t row_bytes = 0;
+    uint32_t rows = 0;
+  };
+  // The rows of one task that are computed in this pass, and where their intermediate values are.
+  struct FfnPart {
+    const FfnView* w;
+    const float* const* x;  // [rows]
+    MatrixView y;           // [rows, hidden]
+    MatrixView gate;        // [rows, inner]; silu(gate x) * up x in the end
+    MatrixView up;          // [rows, inner]
+    PreparedPlace gate_in;
+    PreparedPlace up_in;
+    PreparedPlace down_in;
+  };
+
   Prepared Prepare(ConstMatrixView x, Format format, size_t slot);
+  void MatMulPass(ConstMatrixView x, std::span<const Product> products, uint32_t first_row);
+  void PrepareRow(const float* x, const PreparedPlace& place, uint32_t cols, size_t row);
+  void Multiply(const WeightView& w, const PreparedPlace& x, uint32_t begin, uint32_t end,
+                MatrixView y);
+  void AddPart(const FfnTask& task, uint32_t first_row, uint32_t rows);
+  void RunParts();
+  void PlaceParts();
+  void PrepareInputs();
+  void MultiplyGateAndUp();
+  void PrepareInner();
+  void MultiplyDown();
+  // body(part, begin, end) for ranges that together cover [0, size(part)) of every part.
+  template <class Size, class Body>
+  void ForParts(size_t grain, const Size& size, const Body& body);
 
   const KernelTable& kernels_;
   ThreadPool& pool_;
+  BackendRoom room_;
   std::array<AlignedBuffer, kMaxFormats> scratch_;
+  AlignedBuffer inner_;
+  std::vector<FfnPart> parts_;      // of this pass
+  std::vector<const float*> rows_;  // of the input of a single network
 };
 
 }  // namespace coli

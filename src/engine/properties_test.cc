@@ -95,6 +95,62 @@ TEST(ForwardProperties, SharedLayersUseTheSelectionOfTheFullLayerBelow) {
   EXPECT_GT(shared_layers, 0);
 }
 
+// Long enough for several blocks of attention and several windows of experts.
+constexpr uint32_t kLongPrompt = 700;
+
+EngineOptions LongPromptOptions() {
+  EngineOptions options = GoldenOptions("t0");
+  options.context = kLongPrompt;
+  options.prefill_chunk = kLongPrompt;
+  options.cache_experts = 1;
+  return options;
+}
+
+TEST(ForwardProperties, ALongPromptHasTheSameLogitsInSlicesOfAnySize) {
+  const auto model = LoadGolden(LongPromptOptions());
+  ASSERT_GT(kLongPrompt, 2 * kAttentionRows);
+  ASSERT_GT(kLongPrompt * (model->config().router.experts_per_token + 1),
+            2 * model->forward().activations().expert_outs.rows);
+  const std::vector<float> expected = Logits(*model, Tokens(kLongPrompt), 1);
+
+  for (const size_t slice : {7U, 64U, 200U, kLongPrompt}) {
+    EXPECT_EQ(Logits(*model, Tokens(kLongPrompt), slice), expected) << slice;
+  }
+}
+
+// With a cache of one expert every read is needed again by the next slice.
+TEST(ForwardProperties, ASliceReadsEveryExpertOnce) {
+  const auto reads = [](std::optional<uint32_t> cache, size_t slice) {
+    EngineOptions options = LongPromptOptions();
+    options.cache_experts = cache;
+    const auto model = LoadGolden(options);
+    Logits(*model, Tokens(kLongPrompt), slice);
+    return model->experts().stats().misses;
+  };
+  const uint64_t chosen = reads(std::nullopt, 64);  // nothing is read twice: all stay
+
+  EXPECT_EQ(reads(1, kLongPrompt), chosen);
+  EXPECT_GT(reads(1, kLongPrompt / 2), chosen * 3 / 2);
+}
+
+TEST(ForwardProperties, AStepThatNobodyWaitsForEndsBeforeTheNextExpert) {
+  const auto model = LoadGolden(LongPromptOptions());
+  auto cache = KvCache::Create(model->config(), kLongPrompt, false);
+  ASSERT_TRUE(cache.has_value());
+  Batch batch;
+  batch.caches.push_back(&*cache);
+  for (const TokenId token : Tokens(kLongPrompt)) {
+    batch.rows.push_back({0, token, static_cast<uint32_t>(batch.rows.size()), true});
+  }
+  batch.cancelled = [&](uint32_t) { return model->experts().stats().misses >= 3; };
+
+  const auto step = model->forward().Run(std::move(batch));
+
+  ASSERT_TRUE(step.has_value()) << step.error().message;
+  EXPECT_EQ(step->rows.size(), 0U);
+  EXPECT_LE(model->experts().stats().misses, 4U);
+}
+
 // A copy of t0 in which the bytes of some tensors are replaced.
 class Altered {
  public:

@@ -16,7 +16,7 @@ size_t Padded(size_t floats) { return AlignUp(floats, kFloatsPerLine); }
 
 // An upper bound on what any kernel needs for a prepared row of the latent.
 size_t PreparedBytes(const ModelConfig& config) {
-  return Backend::ScratchBytes(1, config.attention.kv_lora_rank);
+  return Backend::PreparedBound(config.attention.kv_lora_rank);
 }
 
 // Calls body(i, t) for the i-th key t that row r may attend to, ascending; returns how many there

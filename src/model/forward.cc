@@ -10,27 +10,29 @@ Result<std::unique_ptr<Forward>> Forward::Create(const ModelConfig& config,
                                                  const ModelWeights& weights,
                                                  const ForwardOptions& options, Backend& backend,
                                                  ExpertStore& store) {
-  COLI_RETURN_IF_ERROR(backend.Reserve(options.max_rows, WidestInput(config)));
-  COLI_ASSIGN_OR_RETURN(Activations activations,
-                        Activations::Create(config, options.max_rows, options.max_logit_rows));
-  COLI_ASSIGN_OR_RETURN(LayerScratch scratch,
-                        LayerScratch::Create(config, backend, options.max_rows, options.context,
-                                             options.explicit_attention));
+  COLI_RETURN_IF_ERROR(backend.Reserve(BackendRoomFor(config)));
+  COLI_ASSIGN_OR_RETURN(ActivationMemory activations,
+                        ActivationMemory::Create(config, options.max_rows, options.max_logit_rows));
+  COLI_ASSIGN_OR_RETURN(
+      LayerScratch scratch,
+      LayerScratch::Create(config, backend, options.max_rows, activations.views.expert_outs.rows,
+                           options.context, options.explicit_attention));
   return std::unique_ptr<Forward>(new Forward(config, weights, backend, store,
                                               std::move(activations), std::move(scratch), options));
 }
 
 uint64_t Forward::ScratchBytes(const ModelConfig& config, const ForwardOptions& options,
                                size_t threads) {
-  return Backend::ScratchBytes(options.max_rows, WidestInput(config)) +
-         Activations::Bytes(config, options.max_rows, options.max_logit_rows) +
+  return Backend::ScratchBytes(BackendRoomFor(config)) +
+         ActivationMemory::Bytes(config, options.max_rows, options.max_logit_rows) +
+         ExpertPlan::Bytes(config, options.max_rows) +
          AttentionScratch::Bytes(config, threads, options.context) +
-         Selection::Bytes(options.max_rows, std::min(config.indexer.top_k, options.context)) +
+         SelectionMemory::Bytes(options.max_rows, std::min(config.indexer.top_k, options.context)) +
          uint64_t{options.context} * (sizeof(float) + sizeof(uint32_t));
 }
 
 Forward::Forward(const ModelConfig& config, const ModelWeights& weights, Backend& backend,
-                 ExpertStore& store, Activations activations, LayerScratch scratch,
+                 ExpertStore& store, ActivationMemory activations, LayerScratch scratch,
                  const ForwardOptions& options)
     : config_(config),
       weights_(weights),
@@ -47,16 +49,17 @@ Forward::Forward(const ModelConfig& config, const ModelWeights& weights, Backend
 }
 
 Result<StepResult> Forward::Run(Batch batch, const LayerObserver& observer) {
-  COLI_CHECK(batch.rows.size() <= activations_.x.rows);
-  Step step{batch, activations_, selection_};
+  const Activations& a = activations_.views;
+  COLI_CHECK(batch.rows.size() <= a.x.rows);
+  Step step(batch, a, selection_.view());
   Rotate(step);
   for (size_t r = 0; r < step.rows(); ++r) {
-    Embed(step.row(r).token, activations_.x.row(r));
+    Embed(step.row(r).token, a.x.row(r));
   }
   for (size_t i = 0; i < layers_.size() && step.rows() > 0; ++i) {
     COLI_RETURN_IF_ERROR(layers_[i].Run(step, scratch_));
     if (observer) {
-      observer(LayerId{static_cast<int32_t>(i)}, batch, step.Of(activations_.x));
+      observer(LayerId{static_cast<int32_t>(i)}, batch, step.Of(a.x));
     }
     DropCancelled(step);
   }
@@ -94,6 +97,7 @@ void Forward::DropCancelled(Step& step) const {
     ++kept;
   }
   rows.resize(kept);
+  step.count = static_cast<uint32_t>(kept);
 }
 
 StepResult Forward::Logits(Step& step) {

@@ -47,9 +47,9 @@ class Forward {
   Result<StepResult> Run(Batch batch, const LayerObserver& observer = {});
 
   // For layers outside the main stack (MTP), which share the working memory.
-  Activations& activations() { return activations_; }
+  const Activations& activations() const { return activations_.views; }
   LayerScratch& scratch() { return scratch_; }
-  Selection& selection() { return selection_; }
+  Selection selection() { return selection_.view(); }
   // Token embeddings, widened. out: [H].
   void Embed(TokenId token, float* out) const;
   // Fills the rope angles of the step's rows.
@@ -57,7 +57,7 @@ class Forward {
 
  private:
   Forward(const ModelConfig& config, const ModelWeights& weights, Backend& backend,
-          ExpertStore& store, Activations activations, LayerScratch scratch,
+          ExpertStore& store, ActivationMemory activations, LayerScratch scratch,
           const ForwardOptions& options);
   void DropCancelled(Step& step) const;
   StepResult Logits(Step& step);
@@ -67,9 +67,9 @@ class Forward {
   Backend& backend_;
   std::vector<Layer> layers_;
   RopeTable rope_;
-  Activations activations_;
+  ActivationMemory activations_;
   LayerScratch scratch_;
-  Selection selection_;
+  SelectionMemory selection_;
 };
 
 }  // namespace coli

@@ -1,18 +1,19 @@
 #include "model/layer.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace coli {
 
 Result<LayerScratch> LayerScratch::Create(const ModelConfig& config, Backend& backend,
-                                          uint32_t max_rows, uint32_t context,
-                                          bool explicit_attention) {
+                                          uint32_t max_rows, uint32_t expert_window,
+                                          uint32_t context, bool explicit_attention) {
   COLI_ASSIGN_OR_RETURN(AttentionScratch attention,
                         AttentionScratch::Create(config, backend.pool().threads(), context));
   return LayerScratch{std::move(attention),
                       std::vector<float>(context),
                       std::vector<uint32_t>(context),
-                      ExpertPlan(config.router, max_rows),
+                      ExpertPlan(config, max_rows, expert_window),
                       RouteScratch(config.router, backend.vector().sigmoid),
                       explicit_attention};
 }
@@ -33,22 +34,34 @@ Layer::Layer(const ModelConfig& config, const LayerWeights& weights, LayerId id,
 }
 
 Status Layer::Run(Step& step, LayerScratch& scratch) const {
-  Normalize(step, w_.input_norm);
-  attention_.Project(step);
-  if (indexer_) {
-    COLI_RETURN_IF_ERROR(indexer_->Select(step, scratch.key_scores, scratch.key_order));
+  for (uint32_t first = 0; first < step.rows(); first += kAttentionRows) {
+    Step block = step.Block(first, std::min(kAttentionRows, step.rows() - first));
+    COLI_RETURN_IF_ERROR(Attention(block, scratch));
+    if (step.Abandoned()) {
+      return Ok();
+    }
   }
-  attention_.Attend(step, scratch.attention, scratch.explicit_attention);
-  AddToResidual(step);
   Normalize(step, w_.post_attention_norm);
   COLI_RETURN_IF_ERROR(FeedForward(step, scratch));
   AddToResidual(step);
   return CheckFinite(step);
 }
 
+// Earlier rows of a sequence lie in earlier blocks, and so in the cache.
+Status Layer::Attention(Step& block, LayerScratch& scratch) const {
+  Normalize(block, w_.input_norm);
+  attention_.Project(block);
+  if (indexer_) {
+    COLI_RETURN_IF_ERROR(indexer_->Select(block, scratch.key_scores, scratch.key_order));
+  }
+  attention_.Attend(block, scratch.attention, scratch.explicit_attention);
+  AddToResidual(block);
+  return Ok();
+}
+
 Status Layer::FeedForward(Step& step, LayerScratch& scratch) const {
   if (!experts_) {
-    backend_.Ffn(*w_.dense, step.Of(step.a.normed), step.a.ffn_inner, step.Of(step.a.mixed));
+    backend_.Ffn(*w_.dense, step.Of(step.a.normed), step.Of(step.a.mixed));
     return Ok();
   }
   return experts_->Run(step, scratch.plan, scratch.route);

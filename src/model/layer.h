@@ -20,8 +20,10 @@ struct LayerScratch {
   RouteScratch route;
   bool explicit_attention;
 
+  // `expert_window`: rows of Activations::expert_outs.
   static Result<LayerScratch> Create(const ModelConfig& config, Backend& backend, uint32_t max_rows,
-                                     uint32_t context, bool explicit_attention);
+                                     uint32_t expert_window, uint32_t context,
+                                     bool explicit_attention);
 };
 
 class Layer {
@@ -31,10 +33,13 @@ class Layer {
         ExpertStore& store);
 
   // step.a.x: the residual stream, updated in place. Layers without an indexer use the selection
-  // that the step holds. Errors name the layer.
+  // that the step holds. Attention is computed block by block, the feed-forward network for all
+  // rows together. When nobody waits for the rows any more, it may end before they are computed.
+  // Errors name the layer.
   Status Run(Step& step, LayerScratch& scratch) const;
 
  private:
+  Status Attention(Step& block, LayerScratch& scratch) const;
   Status FeedForward(Step& step, LayerScratch& scratch) const;
   void Normalize(Step& step, const std::vector<float>& weight) const;  // x -> normed
   void AddToResidual(Step& step) const;                                // x += mixed

@@ -3,14 +3,32 @@
 #include <algorithm>
 
 namespace coli {
+namespace {
 
-ExpertPlan::ExpertPlan(const RouterConfig& config, uint32_t max_rows)
-    : experts_per_token_(config.experts_per_token),
-      choices_(size_t{max_rows} * config.experts_per_token),
-      count_(config.experts) {
-  experts_.reserve(config.experts);
-  uses_.reserve(choices_.size());
-  first_use_.reserve(config.experts + size_t{1});
+uint32_t UsesPerRow(const ModelConfig& config) {
+  return config.router.experts_per_token + (config.shared_experts != 0 ? 1U : 0U);
+}
+
+}  // namespace
+
+ExpertPlan::ExpertPlan(const ModelConfig& config, uint32_t max_rows, uint32_t window)
+    : experts_per_token_(config.router.experts_per_token),
+      uses_per_row_(UsesPerRow(config)),
+      window_(window),
+      choices_(size_t{max_rows} * experts_per_token_),
+      uses_(size_t{max_rows} * uses_per_row_),
+      count_(config.router.experts) {
+  experts_.reserve(count_.size());
+  rows_.reserve(uses_.size());
+  first_use_.reserve(count_.size() + 2);
+  tasks.reserve(window);
+  leases.reserve(window);
+  inputs.reserve(window);
+}
+
+uint64_t ExpertPlan::Bytes(const ModelConfig& config, uint32_t max_rows) {
+  return uint64_t{max_rows} * (config.router.experts_per_token * sizeof(ExpertChoice) +
+                               UsesPerRow(config) * uint64_t{2} * sizeof(uint32_t));
 }
 
 void ExpertPlan::Group(uint32_t rows) {
@@ -29,12 +47,57 @@ void ExpertPlan::Group(uint32_t rows) {
     first_use_.push_back(first + count_[e]);
     count_[e] = first;  // from here on: where the next use goes
   }
-  uses_.resize(first_use_.back());
+  uint32_t next_shared = first_use_.back();
+  if (uses_per_row_ > experts_per_token_) {
+    first_use_.push_back(next_shared + rows);
+  }
+  rows_.resize(first_use_.back());
   for (uint32_t row = 0; row < rows; ++row) {
-    for (uint32_t rank = 0; rank < experts_per_token_; ++rank) {
-      uses_[count_[static_cast<size_t>(Raw(choices(row)[rank].expert))]++] = {row, rank};
+    for (uint32_t rank = 0; rank < uses_per_row_; ++rank) {
+      const bool shared = rank == experts_per_token_;
+      uint32_t& next =
+          shared ? next_shared : count_[static_cast<size_t>(Raw(choices(row)[rank].expert))];
+      uses_[size_t{row} * uses_per_row_ + rank] = next;
+      rows_[next] = row;
+      ++next;
     }
   }
+  next_use_ = 0;
+  next_expert_ = 0;
+}
+
+std::optional<ExpertPlan::Window> ExpertPlan::NextWindow() {
+  if (next_use_ == rows_.size()) {
+    return std::nullopt;
+  }
+  Window window{};
+  window.first_use = next_use_;
+  window.first_expert = next_expert_;
+  window.end_use = std::min(next_use_ + window_, first_use_.back());
+  while (next_expert_ + 1 < first_use_.size() && first_use_[next_expert_ + 1] <= window.end_use) {
+    ++next_expert_;
+  }
+  window.end_expert = next_expert_;
+  if (next_expert_ > window.first_expert) {
+    window.end_use = first_use_[next_expert_];
+  } else {
+    ++window.end_expert;  // one expert fills it and goes on in the next
+  }
+  next_use_ = window.end_use;
+  return window;
+}
+
+ExpertPlan::Uses ExpertPlan::UsesIn(const Window& window, size_t expert) const {
+  const uint32_t begin = std::max(first_use_[expert], window.first_use);
+  return {begin - window.first_use, std::min(first_use_[expert + 1], window.end_use) - begin};
+}
+
+size_t ExpertPlan::TaskRows() const {
+  size_t rows = 0;
+  for (const FfnTask& task : tasks) {
+    rows += task.x.size();
+  }
+  return rows;
 }
 
 MixtureOfExperts::MixtureOfExperts(const ModelConfig& config, const MoeWeights& weights,
@@ -42,69 +105,93 @@ MixtureOfExperts::MixtureOfExperts(const ModelConfig& config, const MoeWeights& 
     : config_(config), w_(weights), layer_(layer), backend_(backend), store_(store) {}
 
 Status MixtureOfExperts::Run(Step& step, ExpertPlan& plan, RouteScratch& route) const {
-  const Activations& a = step.a;
   COLI_RETURN_IF_ERROR(RouteRows(step, plan, route));
-  store_.Begin(layer_, plan.experts());
-  if (w_.shared) {  // computed while the first experts are being read
-    backend_.Ffn(*w_.shared, step.Of(a.normed), a.ffn_inner, step.Of(a.mixed));
-  }
-  while (true) {
-    COLI_ASSIGN_OR_RETURN(const std::optional<ExpertStore::Ready> ready, store_.Next());
-    if (!ready) {
+  plan.Group(step.rows());
+  while (const std::optional<ExpertPlan::Window> window = plan.NextWindow()) {
+    COLI_RETURN_IF_ERROR(RunWindow(step, plan, *window));
+    SumWindow(step, plan, *window);
+    if (step.Abandoned()) {
       break;
     }
-    RunExpert(step, ready->lease.view(), plan.uses(ready->index));
   }
-  SumExperts(step, plan);
   return Ok();
 }
 
 Status MixtureOfExperts::RouteRows(Step& step, ExpertPlan& plan, RouteScratch& route) const {
-  const Activations& a = step.a;
-  backend_.MatMul(step.Of(a.normed), w_.router, step.Of(a.router));
-  for (size_t r = 0; r < step.rows(); ++r) {
-    Status routed =
-        Route(config_.router, a.router.row(r), w_.correction_bias.data(), route, plan.choices(r));
-    if (!routed) {
-      return Wrap(std::move(routed).error(),
-                  fmt::format("layer {}, position {}", Raw(layer_), step.row(r).position));
+  const MatrixView logits = step.a.router;
+  for (uint32_t first = 0; first < step.rows(); first += logits.rows) {
+    const uint32_t rows = std::min(logits.rows, step.rows() - first);
+    backend_.MatMul(step.a.normed.Rows(first, rows), w_.router, logits.Rows(0, rows));
+    for (uint32_t r = first; r < first + rows; ++r) {
+      Status routed = Route(config_.router, logits.row(r - first), w_.correction_bias.data(), route,
+                            plan.choices(r));
+      if (!routed) {
+        return Wrap(std::move(routed).error(),
+                    fmt::format("layer {}, position {}", Raw(layer_), step.row(r).position));
+      }
     }
   }
-  plan.Group(step.rows());
   return Ok();
 }
 
-void MixtureOfExperts::RunExpert(Step& step, const FfnView& expert,
-                                 std::span<const ExpertPlan::Use> uses) const {
-  const Activations& a = step.a;
-  const auto rows = static_cast<uint32_t>(uses.size());
-  const MatrixView in = a.expert_in.Rows(0, rows);
-  const MatrixView out = a.expert_out.Rows(0, rows);
-  backend_.ForRows(rows,
-                   [&](size_t i) { std::copy_n(a.normed.row(uses[i].row), in.cols, in.row(i)); });
-  backend_.Ffn(expert, in, a.ffn_inner, out);
-  const uint32_t per_row = config_.router.experts_per_token;
-  backend_.ForRows(rows, [&](size_t i) {
-    std::copy_n(out.row(i), out.cols,
-                a.expert_outs.row(size_t{uses[i].row} * per_row + uses[i].rank));
-  });
+Status MixtureOfExperts::RunWindow(Step& step, ExpertPlan& plan,
+                                   const ExpertPlan::Window& window) const {
+  const std::span<const ExpertId> experts = plan.experts();
+  const size_t end = std::min(window.end_expert, experts.size());
+  store_.Begin(layer_, experts.subspan(window.first_expert, end - window.first_expert));
+  plan.inputs.clear();
+  for (const uint32_t row : plan.RowsIn(window)) {
+    plan.inputs.push_back(step.a.normed.row(row));
+  }
+  if (window.end_expert > experts.size()) {  // computed while the first experts are being read
+    AddTask(plan, window, experts.size(), *w_.shared, step.a.expert_outs);
+  }
+  Status collected = CollectReady(plan, window, step.a.expert_outs);
+  while (collected && !plan.tasks.empty() && !step.Abandoned()) {
+    backend_.Ffn(plan.tasks);
+    plan.Release();
+    collected = CollectReady(plan, window, step.a.expert_outs);
+  }
+  plan.Release();
+  return collected;
 }
 
-void MixtureOfExperts::SumExperts(Step& step, const ExpertPlan& plan) const {
+// Adds the experts that can be computed now to the plan's tasks: at least one, unless there are
+// tasks already or the window is done; as many as make full passes, if none of the window's waits
+// for the place that they hold.
+Status MixtureOfExperts::CollectReady(ExpertPlan& plan, const ExpertPlan::Window& window,
+                                      MatrixView outputs) const {
+  while (plan.tasks.empty() || (store_.MayCollect() && plan.TaskRows() < backend_.pass_rows())) {
+    COLI_ASSIGN_OR_RETURN(std::optional<ExpertStore::Ready> ready, store_.Next());
+    if (!ready) {
+      break;
+    }
+    plan.leases.push_back(std::move(ready->lease));
+    AddTask(plan, window, window.first_expert + ready->index, plan.leases.back().view(), outputs);
+  }
+  return Ok();
+}
+
+void MixtureOfExperts::AddTask(ExpertPlan& plan, const ExpertPlan::Window& window, size_t expert,
+                               const FfnView& w, MatrixView outputs) const {
+  const ExpertPlan::Uses uses = plan.UsesIn(window, expert);
+  plan.tasks.push_back({&w, std::span(plan.inputs).subspan(uses.begin, uses.count),
+                        outputs.Rows(uses.begin, uses.count)});
+}
+
+// The sum of a row goes on from window to window, in the order of experts; the shared one is the
+// last.
+void MixtureOfExperts::SumWindow(Step& step, const ExpertPlan& plan,
+                                 const ExpertPlan::Window& window) const {
   const Activations& a = step.a;
-  const VectorKernels& v = backend_.vector();
-  const uint32_t per_row = config_.router.experts_per_token;
   backend_.ForRows(step.rows(), [&](size_t r) {
-    float* const sum = a.expert_out.row(r);
-    std::fill_n(sum, a.expert_out.cols, 0.0F);
-    for (uint32_t rank = 0; rank < per_row; ++rank) {
-      v.axpy(plan.choices(r)[rank].weight, a.expert_outs.row(r * per_row + rank), sum,
-             a.expert_out.cols);
+    float* const sum = a.mixed.row(r);
+    if (window.first_use == 0) {
+      std::fill_n(sum, a.mixed.cols, 0.0F);
     }
-    if (w_.shared) {
-      v.add(a.mixed.row(r), sum, a.expert_out.cols);
-    }
-    std::copy_n(sum, a.expert_out.cols, a.mixed.row(r));
+    plan.ForUses(window, r, [&](float weight, uint32_t use) {
+      backend_.vector().axpy(weight, a.expert_outs.row(use), sum, a.mixed.cols);
+    });
   });
 }
 

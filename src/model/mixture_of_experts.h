@@ -2,12 +2,17 @@
 //
 //   MoE(m) = sum over chosen e, ascending, of w_e ffn_e(m)  +  ffn_shared(m)
 //
-// The chosen experts of all rows are one batch for the store; each is computed when its bytes are
-// there, whatever the order, into its own place, and the sum is taken in expert order afterwards:
-// the result does not depend on the cache.
+// The chosen experts of all rows are one list, ascending, each with the rows that chose it; the
+// shared expert comes last, with all rows. It is computed in windows of bounded size: within a window
+// experts are computed in whatever order their bytes are there, those that are there at the same
+// time together; the outputs of a window are summed in expert order before the next one begins. So
+// the result does not depend on the cache, every expert is asked for once (one that a window's end
+// cuts, twice in a row), and what is held does not grow with the rows of a step.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "backend/backend.h"
@@ -19,16 +24,13 @@
 
 namespace coli {
 
-// Which rows chose which expert in this step. Made once for the largest step.
+// Which rows chose which expert in this step, and working memory for computing them. Made once for
+// the largest step.
 class ExpertPlan {
  public:
-  ExpertPlan(const RouterConfig& config, uint32_t max_rows);
-
-  // A row and the rank (by ascending expert id) of an expert among the row's choices.
-  struct Use {
-    uint32_t row;
-    uint32_t rank;
-  };
+  // `window` (>= 1): the most uses of one window.
+  ExpertPlan(const ModelConfig& config, uint32_t max_rows, uint32_t window);
+  static uint64_t Bytes(const ModelConfig& config, uint32_t max_rows);
 
   ExpertChoice* choices(size_t row) { return choices_.data() + row * experts_per_token_; }
   const ExpertChoice* choices(size_t row) const {
@@ -36,19 +38,63 @@ class ExpertPlan {
   }
   // Sorts the uses of `rows` rows by expert.
   void Group(uint32_t rows);
-  // The experts that any row chose, ascending.
+  // The experts that any row chose, ascending. The shared expert is none of them.
   std::span<const ExpertId> experts() const { return experts_; }
-  // The uses of experts()[i], rows ascending.
-  std::span<const Use> uses(size_t i) const {
-    return std::span(uses_).subspan(first_use_[i], first_use_[i + 1] - first_use_[i]);
+
+  // A range of uses, which are in the order of experts and, for one expert, of rows; and the experts
+  // that it touches. Number experts().size() is the shared expert.
+  struct Window {
+    uint32_t first_use;
+    uint32_t end_use;
+    size_t first_expert;
+    size_t end_expert;
+  };
+  // The windows of this step one after the other; nothing after the last one. Ends between two
+  // experts unless one alone has more uses than a window.
+  std::optional<Window> NextWindow();
+  // The uses of an expert in the window, counted from the window's first.
+  struct Uses {
+    uint32_t begin;
+    uint32_t count;
+  };
+  Uses UsesIn(const Window& window, size_t expert) const;
+  // The row of each use of the window.
+  std::span<const uint32_t> RowsIn(const Window& window) const {
+    return std::span(rows_).subspan(window.first_use, window.end_use - window.first_use);
+  }
+  // body(weight, use) for the uses of `row` in the window, in the order of experts.
+  template <class Body>
+  void ForUses(const Window& window, size_t row, const Body& body) const {
+    for (uint32_t rank = 0; rank < uses_per_row_; ++rank) {
+      const uint32_t use = uses_[row * uses_per_row_ + rank];
+      if (use >= window.first_use && use < window.end_use) {
+        body(rank < experts_per_token_ ? choices(row)[rank].weight : 1.0F, use - window.first_use);
+      }
+    }
+  }
+
+  // What is computed together: networks, the leases of those that the store holds, and the input of
+  // each use of the window.
+  std::vector<FfnTask> tasks;
+  std::vector<ExpertStore::Lease> leases;
+  std::vector<const float*> inputs;
+  size_t TaskRows() const;
+  void Release() {  // tasks and leases
+    tasks.clear();
+    leases.clear();
   }
 
  private:
-  uint32_t experts_per_token_;
+  const uint32_t experts_per_token_;
+  const uint32_t uses_per_row_;  // with the shared expert
+  const uint32_t window_;
+  uint32_t next_use_ = 0;
+  size_t next_expert_ = 0;
   std::vector<ExpertChoice> choices_;  // [rows, k]
   std::vector<ExpertId> experts_;
-  std::vector<Use> uses_;
-  std::vector<uint32_t> first_use_;  // [experts + 1]
+  std::vector<uint32_t> rows_;       // [uses]: the row of each
+  std::vector<uint32_t> uses_;       // [rows, uses per row]: where a row's uses are among all
+  std::vector<uint32_t> first_use_;  // [experts + 2]
   std::vector<uint32_t> count_;      // [E]
 };
 
@@ -58,13 +104,17 @@ class MixtureOfExperts {
   MixtureOfExperts(const ModelConfig& config, const MoeWeights& weights, LayerId layer,
                    Backend& backend, ExpertStore& store);
 
-  // step.a.normed -> step.a.mixed. Errors: kNumeric from the router, and what the store reports.
+  // step.a.normed -> step.a.mixed. Ends early when nobody waits for the rows any more. Errors:
+  // kNumeric from the router, and what the store reports.
   Status Run(Step& step, ExpertPlan& plan, RouteScratch& route) const;
 
  private:
   Status RouteRows(Step& step, ExpertPlan& plan, RouteScratch& route) const;
-  void RunExpert(Step& step, const FfnView& expert, std::span<const ExpertPlan::Use> uses) const;
-  void SumExperts(Step& step, const ExpertPlan& plan) const;
+  Status RunWindow(Step& step, ExpertPlan& plan, const ExpertPlan::Window& window) const;
+  Status CollectReady(ExpertPlan& plan, const ExpertPlan::Window& window, MatrixView outputs) const;
+  void AddTask(ExpertPlan& plan, const ExpertPlan::Window& window, size_t expert, const FfnView& w,
+               MatrixView outputs) const;
+  void SumWindow(Step& step, const ExpertPlan& plan, const ExpertPlan::Window& window) const;
 
   const ModelConfig& config_;
   const MoeWeights& w_;

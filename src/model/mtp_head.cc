@@ -21,8 +21,8 @@ Result<MtpResult> MtpHead::Run(const std::vector<MtpRow>& rows) {
     batch.rows.push_back({sequence, row.next_token, row.position, true});
     batch.caches.push_back(row.cache);
   }
-  Activations& a = forward_.activations();
-  Step step{batch, a, forward_.selection()};
+  const Activations& a = forward_.activations();
+  Step step(batch, a, forward_.selection());
   COLI_CHECK(step.rows() <= a.logits.rows);
   forward_.Rotate(step);
   const VectorKernels& v = backend_.vector();

@@ -7,8 +7,7 @@ namespace coli {
 void Selection::Move(size_t from, size_t to) {
   counts_[to] = counts_[from];
   if (!all(from)) {
-    std::ranges::copy(positions(from),
-                      positions_.begin() + static_cast<std::ptrdiff_t>(to * top_k_));
+    std::ranges::copy(positions(from), positions_ + to * top_k_);
   }
 }
 
