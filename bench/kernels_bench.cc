@@ -1,13 +1,18 @@
 // Speed of the matrix products, beside the speed of plainly reading the same bytes in the same
 // minute.
 //
-//   kernels_bench                                     everything
-//   kernels_bench --benchmark_filter='matvec/int4'    some
+//   kernels_bench                                                     everything
+//   kernels_bench --benchmark_filter='matvec/int4-row/.*/threads:2'   some
 //
-// matvec: one activation row times 48 matrices of 2048 x 6144 in turn, so that the weights come
-//   from RAM. Counters: GB/s of weights (codes and scales), `read` GB/s of the plain read, `share`
-//   of the former in the latter.
-// batch: sixteen rows times the same matrices; counter: G multiply-adds per second.
+// The matrices have the shapes of GLM-5.2's experts, lie in huge pages, are used in random order and
+// come from RAM; every thread takes its share of the rows. What is compared alternates every few
+// matrices, so that both see the same neighbours; the best round of each counts.
+//
+// matvec/FORMAT/SHAPE/ISA/threads:N   one activation row, 1 GiB of weights. Counters: GB/s of
+//   weights (codes and scales), `read` GB/s of the plain read, `share` of the former in the latter.
+// batch/.../tokens:T/threads:N   T activation rows. Counters: `GMAC/s` multiply-adds per second and
+//   thread, `gain` over the T rows one by one.
+// prepare/FORMAT/ISA   laying out one activation row.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -16,12 +21,17 @@
 #endif
 
 #include <algorithm>
+#include <array>
+#include <barrier>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/dispatch.h"
@@ -30,11 +40,16 @@
 namespace coli {
 namespace {
 
-constexpr uint32_t kRows = 2048;
-constexpr uint32_t kCols = 6144;
-constexpr uint32_t kMatrices = 48;
-constexpr uint32_t kScalarMatrices = 2;
-constexpr uint32_t kBatch = 16;
+struct Shape {
+  uint32_t rows;
+  uint32_t cols;
+};
+
+constexpr Shape kShapes[] = {{2048, 6144}, {6144, 2048}};
+constexpr size_t kStreamBytes = size_t{1} << 30;
+constexpr size_t kBatchBytes = size_t{192} << 20;  // many times the last-level cache
+constexpr uint32_t kStretch = 8;                   // matrices between two changes of the work
+constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 struct Unmap {
@@ -53,35 +68,44 @@ Mapping MapHuge(size_t bytes) {
   return Mapping(static_cast<std::byte*>(p), Unmap{bytes});
 }
 
-// Matrices with random codes, each its codes and then its scales, in one mapping.
+// Matrices with random codes, each its codes and then its scales, in one mapping and in random
+// order.
 class Weights {
  public:
-  Weights(Format format, uint32_t count)
+  Weights(Format format, Shape shape, size_t min_bytes)
       : format_(format),
-        count_(count),
-        code_bytes_(*CodeBytes(format, kRows, kCols)),
-        matrix_bytes_(code_bytes_ + *ScaleBytes(format, kRows, kCols)),
-        bytes_(MapHuge(matrix_bytes_ * count)) {
+        shape_(shape),
+        code_bytes_(*CodeBytes(format, shape.rows, shape.cols)),
+        matrix_bytes_(code_bytes_ + *ScaleBytes(format, shape.rows, shape.cols)),
+        stride_((matrix_bytes_ + kPage - 1) / kPage * kPage),
+        order_((min_bytes + matrix_bytes_ - 1) / matrix_bytes_),
+        bytes_(MapHuge(stride_ * order_.size())) {
     std::mt19937_64 random(1);
-    for (size_t i = 0; i + 8 <= matrix_bytes_ * count; i += 8) {
-      // Random floats of moderate size for the formats whose codes are floats.
-      const uint64_t word =
-          random() &
-          (Info(format).arithmetic == Arithmetic::kFloat ? 0xbfbfbfbfbfbfbfbfU : ~uint64_t{0});
-      std::memcpy(bytes_.get() + i, &word, 8);
-    }
-    for (uint32_t m = 0; m < count; ++m) {
-      FillScales(bytes_.get() + m * matrix_bytes_ + code_bytes_, matrix_bytes_ - code_bytes_);
+    std::iota(order_.begin(), order_.end(), 0U);
+    std::shuffle(order_.begin(), order_.end(), random);
+    // Random floats of moderate size for the formats whose codes are floats.
+    const uint64_t mask =
+        Info(format).arithmetic == Arithmetic::kFloat ? 0xbfbfbfbfbfbfbfbfU : ~uint64_t{0};
+    for (size_t m = 0; m < order_.size(); ++m) {
+      std::byte* matrix = bytes_.get() + m * stride_;
+      for (size_t i = 0; i + 8 <= code_bytes_; i += 8) {
+        const uint64_t word = random() & mask;
+        std::memcpy(matrix + i, &word, 8);
+      }
+      FillScales(matrix + code_bytes_, matrix_bytes_ - code_bytes_);
     }
   }
 
-  WeightView view(uint32_t m) const {
-    const std::byte* codes = bytes_.get() + m * matrix_bytes_;
-    return {codes, codes + code_bytes_, kRows, kCols, format_};
-  }
-  uint32_t count() const { return count_; }
+  size_t count() const { return order_.size(); }
   size_t matrix_bytes() const { return matrix_bytes_; }
-  const std::byte* bytes(uint32_t m) const { return bytes_.get() + m * matrix_bytes_; }
+  Shape shape() const { return shape_; }
+  // Of the matrix that comes i-th; after the last comes the first again.
+  const std::byte* bytes(size_t i) const {
+    return bytes_.get() + order_[i % order_.size()] * stride_;
+  }
+  WeightView view(size_t i) const {
+    return {bytes(i), bytes(i) + code_bytes_, shape_.rows, shape_.cols, format_};
+  }
 
  private:
   void FillScales(std::byte* scales, size_t bytes) const {
@@ -93,26 +117,28 @@ class Weights {
   }
 
   Format format_;
-  uint32_t count_;
+  Shape shape_;
   size_t code_bytes_;
   size_t matrix_bytes_;
+  size_t stride_;
+  std::vector<size_t> order_;
   Mapping bytes_;
 };
 
 class Activations {
  public:
-  Activations(const MatrixKernels& kernels, Format format, uint32_t tokens)
-      : row_bytes_(kernels.prepared_bytes(format, kCols)),
+  Activations(const MatrixKernels& kernels, Format format, uint32_t cols, uint32_t tokens)
+      : row_bytes_(kernels.prepared_bytes(format, cols)),
         tokens_(tokens),
         bytes_(MapHuge(row_bytes_ * tokens)) {
     std::mt19937 random(2);
     std::normal_distribution<float> normal;
-    std::vector<float> x(kCols);
+    std::vector<float> x(cols);
     for (uint32_t t = 0; t < tokens; ++t) {
       for (float& value : x) {
         value = normal(random);
       }
-      kernels.prepare(format, x.data(), kCols, bytes_.get() + t * row_bytes_);
+      kernels.prepare(format, x.data(), cols, bytes_.get() + t * row_bytes_);
     }
   }
   PreparedRows rows() const { return {bytes_.get(), row_bytes_, tokens_}; }
@@ -160,61 +186,133 @@ double Now() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The matrices are read plainly between the products, half the round apart, so that both see the
-// same neighbours.
-void MatVec(benchmark::State& state, const KernelTable& table, Format format, uint32_t matrices) {
-  const MatrixKernels& kernels = table.For(format);
-  const Weights weights(format, matrices);
-  const Activations x(kernels, format, 1);
-  std::vector<float> y(kRows);
-  double product_seconds = 0;
-  double read_seconds = 0;
-  double products = 0;
-  uint32_t m = 0;
-  for (auto _ : state) {
-    const double begin = Now();
-    kernels.multiply(weights.view(m), x.rows(), 0, kRows, y.data(), kRows);
-    benchmark::DoNotOptimize(y.data());
-    const double middle = Now();
-    benchmark::DoNotOptimize(
-        PlainRead(weights.bytes((m + matrices / 2) % matrices), weights.matrix_bytes()));
-    const double end = Now();
-    state.SetIterationTime(middle - begin);
-    product_seconds += middle - begin;
-    read_seconds += end - middle;
-    products += 1;
-    m = (m + 1) % matrices;
+using Seconds = std::array<double, 2>;
+
+// One round over all matrices by `threads` threads: stretches of matrices get work 0 and, half the
+// round away, work 1, in turn. work(kind, i, thread) does a thread's share of the i-th matrix. The
+// seconds of each kind, of the thread that took longest.
+template <class Work>
+Seconds Round(size_t count, uint32_t threads, const Work& work) {
+  std::barrier together(threads);
+  std::vector<Seconds> seconds(threads, Seconds{});
+  const auto run = [&](uint32_t thread) {
+    for (size_t begin = 0; begin < count; begin += kStretch) {
+      const size_t end = std::min(count, begin + kStretch);
+      for (uint32_t kind = 0; kind < 2; ++kind) {
+        together.arrive_and_wait();
+        const double start = Now();
+        for (size_t i = begin; i < end; ++i) {
+          work(kind, i + kind * (count / 2), thread);
+        }
+        seconds[thread][kind] += Now() - start;
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (uint32_t thread = 1; thread < threads; ++thread) {
+      others.emplace_back(run, thread);
+    }
+    run(0);
   }
-  const double gigabytes = products * static_cast<double>(weights.matrix_bytes()) * 1e-9;
-  state.counters["GB/s"] = gigabytes / product_seconds;
-  state.counters["read"] = gigabytes / read_seconds;
-  state.counters["share"] = read_seconds / product_seconds;
+  Seconds longest{};
+  for (const Seconds& of_thread : seconds) {
+    longest = {std::max(longest[0], of_thread[0]), std::max(longest[1], of_thread[1])};
+  }
+  return longest;
 }
 
-void Batch(benchmark::State& state, const KernelTable& table, Format format, uint32_t tokens,
-           uint32_t matrices) {
-  const MatrixKernels& kernels = table.For(format);
-  const Weights weights(format, matrices);
-  const Activations x(kernels, format, tokens);
-  std::vector<float> y(size_t{kRows} * tokens);
-  uint32_t m = 0;
+// Repeats rounds; the best of each kind, in seconds per matrix.
+template <class Work>
+Seconds BestRounds(benchmark::State& state, size_t count, uint32_t threads, const Work& work) {
+  Seconds best{std::numeric_limits<double>::max(), std::numeric_limits<double>::max()};
   for (auto _ : state) {
-    kernels.multiply(weights.view(m), x.rows(), 0, kRows, y.data(), kRows);
-    benchmark::DoNotOptimize(y.data());
-    m = (m + 1) % matrices;
+    const Seconds round = Round(count, threads, work);
+    state.SetIterationTime(round[0]);
+    best = {std::min(best[0], round[0]), std::min(best[1], round[1])};
   }
-  state.counters["GMAC/s"] =
-      benchmark::Counter(static_cast<double>(state.iterations()) * kRows * kCols * tokens * 1e-9,
-                         benchmark::Counter::kIsRate);
+  return {best[0] / static_cast<double>(count), best[1] / static_cast<double>(count)};
+}
+
+// The share of the rows of `weights` that `thread` multiplies with x.
+void MultiplyShare(const MatrixKernels& kernels, const WeightView& weights, const PreparedRows& x,
+                   uint32_t thread, uint32_t threads, float* y) {
+  kernels.multiply(weights, x, weights.rows * thread / threads,
+                   weights.rows * (thread + 1) / threads, y, weights.rows);
+  benchmark::DoNotOptimize(y);
+}
+
+struct Case {
+  const KernelTable* table;
+  Format format;
+  Shape shape;
+  uint32_t threads;
+  uint32_t tokens;
+  size_t bytes;
+};
+
+void MatVec(benchmark::State& state, const Case& c) {
+  const MatrixKernels& kernels = c.table->For(c.format);
+  const Weights weights(c.format, c.shape, c.bytes);
+  const Activations x(kernels, c.format, c.shape.cols, 1);
+  std::vector<float> y(c.shape.rows);
+  const size_t share = weights.matrix_bytes() / c.threads;
+  const auto [product, read] =
+      BestRounds(state, weights.count(), c.threads, [&](uint32_t kind, size_t i, uint32_t thread) {
+        if (kind == 0) {
+          MultiplyShare(kernels, weights.view(i), x.rows(), thread, c.threads, y.data());
+        } else {
+          benchmark::DoNotOptimize(PlainRead(weights.bytes(i) + share * thread, share));
+        }
+      });
+  const double gigabytes = static_cast<double>(weights.matrix_bytes()) * 1e-9;
+  state.counters["GB/s"] = gigabytes / product;
+  state.counters["read"] = gigabytes / read;
+  state.counters["share"] = read / product;
+}
+
+void Batch(benchmark::State& state, const Case& c) {
+  const MatrixKernels& kernels = c.table->For(c.format);
+  const Weights weights(c.format, c.shape, c.bytes);
+  const Activations x(kernels, c.format, c.shape.cols, c.tokens);
+  const PreparedRows all = x.rows();
+  const PreparedRows one{all.bytes, all.row_bytes, 1};
+  std::vector<float> y(size_t{c.shape.rows} * c.tokens);
+  const auto [batch, single] =
+      BestRounds(state, weights.count(), c.threads, [&](uint32_t kind, size_t i, uint32_t thread) {
+        MultiplyShare(kernels, weights.view(i), kind == 0 ? all : one, thread, c.threads, y.data());
+      });
+  state.counters["GMAC/s"] = 1e-9 * c.shape.rows * c.shape.cols * c.tokens / batch / c.threads;
+  state.counters["gain"] = single * c.tokens / batch;
 }
 
 void Prepare(benchmark::State& state, const KernelTable& table, Format format) {
+  const uint32_t cols = kShapes[0].cols;
   const MatrixKernels& kernels = table.For(format);
-  const Mapping out = MapHuge(kernels.prepared_bytes(format, kCols));
-  const std::vector<float> x(kCols, 0.7F);
+  const Mapping out = MapHuge(kernels.prepared_bytes(format, cols));
+  const std::vector<float> x(cols, 0.7F);
   for (auto _ : state) {
-    kernels.prepare(format, x.data(), kCols, out.get());
+    kernels.prepare(format, x.data(), cols, out.get());
     benchmark::DoNotOptimize(out.get());
+  }
+}
+
+void RegisterProducts(const std::string& place, Case c) {
+  const std::string name = place + "/" + std::to_string(c.shape.rows) + "x" +
+                           std::to_string(c.shape.cols) + "/" + std::string(c.table->name);
+  const bool scalar = c.table->isa == Isa::kScalar;
+  for (const uint32_t threads : {1U, 2U}) {
+    const std::string suffix = "/threads:" + std::to_string(threads);
+    c.threads = threads;
+    c.bytes = scalar ? 1 : kStreamBytes;
+    benchmark::RegisterBenchmark(("matvec/" + name + suffix).c_str(), MatVec, c)->UseManualTime();
+    c.bytes = scalar ? 1 : kBatchBytes;
+    for (const uint32_t tokens : {2U, 4U, 8U, 16U, 32U, 64U}) {
+      c.tokens = tokens;
+      benchmark::RegisterBenchmark(
+          ("batch/" + name + "/tokens:" + std::to_string(tokens) + suffix).c_str(), Batch, c)
+          ->UseManualTime();
+    }
   }
 }
 
@@ -231,19 +329,13 @@ void RegisterAll() {
       {"f16", {FormatId::kF16}},
       {"f32", {FormatId::kF32}}};
   for (const KernelTable* table : AvailableKernels()) {
-    const bool scalar = table->isa == Isa::kScalar;
-    const uint32_t matrices = scalar ? kScalarMatrices : kMatrices;
     for (const auto& [name, format] : formats) {
-      const std::string place = std::string("/") + name + "/" + std::string(table->name);
-      benchmark::RegisterBenchmark(("matvec" + place).c_str(), MatVec, *table, format, matrices)
-          ->UseManualTime();
-      for (const uint32_t tokens : {2U, 4U, kBatch}) {
-        if (tokens == kBatch || !scalar) {
-          benchmark::RegisterBenchmark(("batch" + std::to_string(tokens) + place).c_str(), Batch,
-                                       *table, format, tokens, matrices);
-        }
+      for (const Shape shape : kShapes) {
+        RegisterProducts(name, {table, format, shape, 1, 1, 0});
       }
-      benchmark::RegisterBenchmark(("prepare" + place).c_str(), Prepare, *table, format);
+      benchmark::RegisterBenchmark(
+          ("prepare/" + std::string(name) + "/" + std::string(table->name)).c_str(), Prepare,
+          *table, format);
     }
   }
 }
