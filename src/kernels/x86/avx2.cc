@@ -2,7 +2,6 @@
 
 #include "kernels/x86/avx2_float.h"
 #include "kernels/x86/avx2_fp8.h"
-#include "kernels/x86/avx2_int8.h"
 #include "kernels/x86/avx2_planes.h"
 #include "kernels/x86/avx2_transposed.h"
 #include "kernels/x86/avx2_vector.h"
@@ -18,8 +17,6 @@ constexpr MatrixKernels kFloatKernels{FloatPreparedBytes, FloatPrepare,
 constexpr MatrixKernels kFp8{FloatPreparedBytes, FloatPrepare, Multiply<Fp8Codec>,
                              MultiplyTransposed<Fp8Columns>};
 
-constexpr MatrixKernels kInt8Row{Int8PreparedBytes, Int8Prepare, Multiply<Int8Codec>,
-                                 MultiplyTransposed<IntegerColumns<Int8Packing>>};
 // Packed weights with kChunks chunks per segment.
 template <class Packing, uint32_t kChunks>
 constexpr MatrixKernels kPlanesKernels{
@@ -42,7 +39,7 @@ constexpr const MatrixKernels* KernelsOf(FormatId id) {
     case FormatId::kFp8E4m3B128:
       return &kFp8;
     case FormatId::kInt8Row:
-      return &kInt8Row;
+      return &kPlanesKernels<Int8Packing, 16>;
     case FormatId::kInt4Row:
       return &kPlanesKernels<Int4Packing, 4>;
     case FormatId::kInt4Grouped:

@@ -1,4 +1,4 @@
-// How weights of 2 to 4 bits are packed, for the products of avx2_planes.h. Part of avx2.cc.
+// How integer weights are packed, for the products of avx2_planes.h. Part of avx2.cc.
 //
 // A packing cuts a row into chunks of 16 * kPlanes columns. Of a chunk, 16-bit lane j holds the
 // kPlanes neighbouring columns from kPlanes * j on; plane p is a vector of sixteen 16-bit weights, the
@@ -9,6 +9,7 @@
 //   kOffset         what is stored exceeds the code by this
 //   kSegment        columns of a segment where the format has no group
 //   kScalePerSegment  whether that segment has a scale of its own
+//   kPrefetchPages  next to no arithmetic per byte: read ahead by pages (PrefetchNextPage)
 //   RowBytes(cols)
 //   Load(p)         one chunk; reads kChunkBytes
 //   Plane(chunk, p)
@@ -31,8 +32,30 @@ struct F32Scale {
   }
 };
 
+// The codes as they are.
+struct Int8Packing : F32Scale {
+  static constexpr bool kPrefetchPages = true;
+  static constexpr uint32_t kPlanes = 1;
+  static constexpr uint32_t kChunkBytes = 16;
+  static constexpr int32_t kOffset = 0;
+  static constexpr uint32_t kSegment = kMaxSegment;
+  static constexpr bool kScalePerSegment = false;
+  static constexpr bool kEightReaches = false;
+
+  static size_t RowBytes(uint32_t cols) { return cols; }
+  static __m128i Load(const std::byte* p) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  }
+  static __m256i Plane(__m128i chunk, int /*p*/) { return _mm256_cvtepi8_epi16(chunk); }
+  static __m256 Eight(const std::byte* row, uint32_t c) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + c));
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+  }
+};
+
 // Code + 8; element 2j in the low nibble of byte j.
 struct Int4Packing : F32Scale {
+  static constexpr bool kPrefetchPages = false;
   static constexpr uint32_t kPlanes = 4;
   static constexpr uint32_t kChunkBytes = 32;
   static constexpr int32_t kOffset = 8;
@@ -58,6 +81,7 @@ struct Int4Packing : F32Scale {
 
 // Code + 2; element 4j + k in bits 2k and 2k + 1 of byte j.
 struct Int2Packing : F32Scale {
+  static constexpr bool kPrefetchPages = false;
   static constexpr uint32_t kPlanes = 8;
   static constexpr uint32_t kChunkBytes = 32;
   static constexpr int32_t kOffset = 2;
@@ -84,6 +108,7 @@ struct Int2Packing : F32Scale {
 // Code + 4 in groups of 64 columns: 16 bytes with the two low bits, packed like int2, and 8 bytes
 // with the high bits, element 8j + b in bit b of byte j. Groups are whole, also the last one.
 struct Int3Packing : F32Scale {
+  static constexpr bool kPrefetchPages = false;
   static constexpr uint32_t kPlanes = 4;
   static constexpr uint32_t kChunkBytes = 24;
   static constexpr int32_t kOffset = 4;
@@ -139,6 +164,7 @@ struct Int3Packing : F32Scale {
 // e2m1 nibbles in the order of int4, groups of 32 columns. The code is twice the value, the scale the
 // byte e of 2^(e - 128).
 struct Mxfp4Packing {
+  static constexpr bool kPrefetchPages = false;
   static constexpr uint32_t kPlanes = 2;
   static constexpr uint32_t kChunkBytes = 16;
   static constexpr int32_t kOffset = 0;

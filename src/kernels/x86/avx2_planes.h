@@ -1,4 +1,4 @@
-// Products with weights of 2 to 4 bits, packed as avx2_packings.h says. Part of avx2.cc.
+// Products with integer weights, packed as avx2_packings.h says. Part of avx2.cc.
 //
 // The activations are kept in the planes of the weights: plane p of a chunk holds columns kPlanes * j
 // + p. So shifts and masks give vectors of 16-bit weights without widening, and multiply-adds sum
@@ -70,6 +70,11 @@ inline void GatherChunk(const int16_t* codes, __m256i* plane) {
 }
 
 template <>
+inline void GatherChunk<1>(const int16_t* codes, __m256i* plane) {
+  plane[0] = Load(codes);
+}
+
+template <>
 inline void GatherChunk<4>(const int16_t* codes, __m256i* plane) {
   const __m256i a = GatherPlanes(codes);
   const __m256i b = GatherPlanes(codes + 16);
@@ -124,9 +129,10 @@ void PlanesPrepare(Format format, const float* x, uint32_t cols, std::byte* out)
 
 // One matrix. kChunks: chunks per segment if known, else 0. kGrouped: one weight scale per segment,
 // else per row.
-template <class Packing, uint32_t kChunks, bool kGrouped>
+template <class Packing, uint32_t kChunks, bool kWithScales>
 struct PlanesCodec {
   using Layout = PlanesLayout<Packing>;
+  static constexpr bool kGrouped = kWithScales;
   static constexpr uint32_t kTileTokens = 2;
   static constexpr uintptr_t kPrefetchBytes = 2048;
   static constexpr uint32_t kMaxChunks = kMaxSegment / Layout::kChunkColumns;
@@ -151,6 +157,30 @@ struct PlanesCodec {
   }
 
   uint32_t Chunks() const { return kChunks != 0 ? kChunks : layout.chunks; }
+  static float Scale(const std::byte* x, uint32_t s) {
+    float scale = 0;
+    memcpy(&scale, x + s * sizeof(float), sizeof(scale));
+    return scale;
+  }
+  float WeightScale(uint32_t row, uint32_t s) const {
+    return Packing::Scale(scales, size_t{row} * layout.segments + s);
+  }
+  float Finish(uint32_t row, __m256 lanes) const {
+    const float sum = AddLanes(lanes);
+    return kGrouped ? sum : sum * Packing::Scale(scales, row);
+  }
+
+  // The chunks of the last segments of a row, which end beyond it, filled up with zeros.
+  struct Tail {
+    alignas(32) std::byte bytes[kMaxChunks * Packing::kChunkBytes];
+  };
+  Tail TailOf(const std::byte* row, uint32_t s) const {
+    Tail tail = {};
+    const size_t left = row_bytes - s * segment_bytes;
+    memcpy(tail.bytes, row + s * segment_bytes,
+           left < sizeof(tail.bytes) ? left : sizeof(tail.bytes));
+    return tail;
+  }
 
   template <uint32_t kTokens>
   inline __attribute__((always_inline)) void Segment(const std::byte* weights, uint32_t s,
@@ -163,7 +193,7 @@ struct PlanesCodec {
       sum[t] = Load(record + t * x_stride);
     }
     const uint32_t chunk_count = Chunks();
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (uint32_t c = 0; c < chunk_count; ++c) {
       const auto chunk = Packing::Load(weights + c * Packing::kChunkBytes);
       const std::byte* planes = record + kSumsBytes + c * Layout::kChunkPlanesBytes;
@@ -180,9 +210,8 @@ struct PlanesCodec {
     }
 #pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
-      float scale = 0;
-      memcpy(&scale, x + t * x_stride + s * sizeof(float), sizeof(scale));
-      scale = kGrouped ? weight_scale * scale : scale;
+      const float scale_x = Scale(x + t * x_stride, s);
+      const float scale = kGrouped ? weight_scale * scale_x : scale_x;
       lanes[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), _mm256_set1_ps(scale), lanes[t]);
     }
   }
@@ -190,10 +219,7 @@ struct PlanesCodec {
   template <uint32_t kTokens>
   void Row(uint32_t row, const std::byte* x, size_t x_stride, float* y, size_t y_stride) const {
     const std::byte* weights = codes + row * row_bytes;
-    const size_t first_scale = size_t{row} * (kGrouped ? layout.segments : 1);
-    const auto scale_of = [&](uint32_t s) {
-      return kGrouped ? Packing::Scale(scales, first_scale + s) : 1.0F;
-    };
+    const auto scale_of = [&](uint32_t s) { return kGrouped ? WeightScale(row, s) : 1.0F; };
     __m256 lanes[kTokens];
 #pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
@@ -201,21 +227,22 @@ struct PlanesCodec {
     }
     for (uint32_t s = 0; s < whole_segments; ++s) {
       const std::byte* here = weights + s * segment_bytes;
-      for (uint32_t bytes = 0; bytes < Chunks() * Packing::kChunkBytes; bytes += kCacheLine) {
-        PrefetchAhead(here + bytes, kPrefetchBytes);
+      if constexpr (Packing::kPrefetchPages) {
+        PrefetchNextPage(here, segment_bytes);
+      } else {
+        for (uint32_t bytes = 0; bytes < Chunks() * Packing::kChunkBytes; bytes += kCacheLine) {
+          PrefetchAhead(here + bytes, kPrefetchBytes);
+        }
       }
       Segment<kTokens>(here, s, x, x_stride, scale_of(s), lanes);
     }
     for (uint32_t s = whole_segments; s < layout.segments; ++s) {
-      alignas(32) std::byte tail[kMaxChunks * Packing::kChunkBytes] = {};
-      const size_t left = row_bytes - s * segment_bytes;
-      memcpy(tail, weights + s * segment_bytes, left < sizeof(tail) ? left : sizeof(tail));
-      Segment<kTokens>(tail, s, x, x_stride, scale_of(s), lanes);
+      const Tail tail = TailOf(weights, s);
+      Segment<kTokens>(tail.bytes, s, x, x_stride, scale_of(s), lanes);
     }
 #pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
-      const float sum = AddLanes(lanes[t]);
-      y[t * y_stride] = kGrouped ? sum : sum * Packing::Scale(scales, first_scale);
+      y[t * y_stride] = Finish(row, lanes[t]);
     }
   }
 };

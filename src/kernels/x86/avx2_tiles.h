@@ -26,9 +26,8 @@ void MultiplyTiles(const Codec& codec, const PreparedRows& x, uint32_t begin, ui
 }
 
 template <class Codec>
-void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, uint32_t row_end,
-              float* y, size_t y_stride) {
-  const Codec codec(w);
+void MultiplyRows(const Codec& codec, const PreparedRows& x, uint32_t row_begin, uint32_t row_end,
+                  float* y, size_t y_stride) {
   for (uint32_t begin = row_begin; begin < row_end; begin += kRowBlock) {
     const uint32_t end = row_end - begin < kRowBlock ? row_end : begin + kRowBlock;
     uint32_t t = 0;
@@ -38,6 +37,12 @@ void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, ui
     }
     MultiplyTiles<1>(codec, x, begin, end, t, y, y_stride);
   }
+}
+
+template <class Codec>
+void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, uint32_t row_end,
+              float* y, size_t y_stride) {
+  MultiplyRows(Codec(w), x, row_begin, row_end, y, y_stride);
 }
 
 }  // namespace

@@ -17,19 +17,6 @@ namespace {
 
 constexpr uint32_t kTransposedRows = 4;
 
-// What the products want to know of int8 (avx2_packings.h says the same of smaller weights).
-struct Int8Packing : F32Scale {
-  static constexpr uint32_t kSegment = kMaxSegment;
-  static constexpr bool kScalePerSegment = false;
-  static constexpr bool kEightReaches = false;
-
-  static size_t RowBytes(uint32_t cols) { return cols; }
-  static __m256 Eight(const std::byte* row, uint32_t c) {
-    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + c));
-    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
-  }
-};
-
 // Integer weights: one scale per row or per group of columns, which belongs to x.
 template <class Packing>
 struct IntegerColumns {
