@@ -14,7 +14,7 @@ case "${1-}" in
   "") ;;
   --check)
     need="$need python3 binutils libgtest-dev libgmock-dev libbenchmark-dev"
-    wish="clang-19 libclang-rt-19-dev clang-format-19"
+    wish="clang-19 libclang-rt-19-dev clang-format-19 g++-aarch64-linux-gnu qemu-user-static"
     ;;
   *)
     echo "setup.sh: unknown argument '$1'; usage: setup.sh [--check]" >&2

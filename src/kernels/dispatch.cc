@@ -6,6 +6,9 @@
 #if defined(__x86_64__)
 #include "kernels/x86/avx2.h"
 #endif
+#if defined(__aarch64__)
+#include "kernels/arm/neon.h"
+#endif
 
 namespace coli {
 namespace {
