@@ -11,7 +11,7 @@ namespace {
 
 struct VerbSpec {
   std::string_view name;
-  uint8_t verb;  // whose options; 0: none
+  uint16_t verb;  // whose options; 0: none
   Command command;
   std::string_view argument;  // name of the argument in help; empty: none
   std::string_view argument_help;
@@ -44,6 +44,10 @@ constexpr auto kVerbs = std::to_array<VerbSpec>({
      "measure how well a model foretells a text",
      "Print how many bits per byte and per token a model needs for a text: fewer is better. The "
      "text goes through a sliding window of --ctx tokens that moves by --stride."},
+    {"synth", kSynthVerb, Command::kSynth, "", "", false, "write a model to measure speed with",
+     "Write a model of any size whose weights mean nothing: sizes, formats and statistics are "
+     "those "
+     "of a real one, so its speed is, too."},
     {"config", kConfigVerb, Command::kConfigExplain, "explain", "The only thing there is.", true,
      "show every option and where it comes from",
      "`coli config explain` shows the value of each option and where it came from."},
@@ -215,6 +219,15 @@ std::optional<std::string> CommandLine::Text(std::string_view flag) const {
   const auto found = std::find_if(flags.begin(), flags.end(),
                                   [&](const auto& entry) { return entry.first->name == flag; });
   return found == flags.end() ? std::nullopt : std::optional(std::get<std::string>(found->second));
+}
+
+std::optional<uint64_t> CommandLine::Integer(std::string_view flag) const {
+  for (const auto& [spec, value] : flags) {
+    if (spec->name == flag) {
+      return std::get<uint64_t>(value);
+    }
+  }
+  return std::nullopt;
 }
 
 std::string MainHelp() {

@@ -20,6 +20,7 @@ enum class Command : uint8_t {
   kValidate,
   kAsk,
   kPerplexity,
+  kSynth,
   kConfigExplain,
   kOptionsMarkdown
 };
@@ -32,6 +33,7 @@ struct CommandLine {
 
   bool Has(std::string_view flag) const;  // a switch that belongs to this call
   std::optional<std::string> Text(std::string_view flag) const;  // a text that belongs to this call
+  std::optional<uint64_t> Integer(std::string_view flag) const;
 };
 
 // Help or the version was asked for: print this and be done.

@@ -5,10 +5,10 @@
 namespace coli {
 namespace {
 
-constexpr uint8_t kAnswer = kRunVerb | kChatVerb | kConfigVerb;
-constexpr uint8_t kMeasure = kAskVerb | kPerplexityVerb;
-constexpr uint8_t kModel = kAnswer | kInfoVerb | kMeasure;
-constexpr uint8_t kAll = kModel | kValidateVerb;
+constexpr uint16_t kAnswer = kRunVerb | kChatVerb | kConfigVerb;
+constexpr uint16_t kMeasure = kAskVerb | kPerplexityVerb;
+constexpr uint16_t kModel = kAnswer | kInfoVerb | kMeasure;
+constexpr uint16_t kAll = kModel | kValidateVerb;
 constexpr double kManyTokens = 16'777'216;
 
 // clang-format off
@@ -34,11 +34,12 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "cache-experts", .type = OptionType::kInteger, .verbs = kAll,
      .group = "Model and machine", .value_name = "N", .min = 1, .max = kManyTokens,
      .help = "Keep at most this many experts in memory, for experiments. Not set: as many as fit."},
-    {.name = "expert-format", .type = OptionType::kFormat, .verbs = kAll,
+    {.name = "expert-format", .type = OptionType::kFormat, .verbs = kAll | kSynthVerb,
      .group = "Model and machine", .value_name = "NAME", .default_text = "keep",
      .help = "Number format to hold experts in: f32, bf16, int8-row, int4-g64 and others "
              "(docs/container.md), or keep: as stored. They are converted each time they are read; "
-             "what is quantised already is refused."},
+             "what is quantised already is refused. synth: the format to write them in (not set: "
+             "int4-row), by flag only."},
     {.name = "dense-format", .type = OptionType::kFormat, .verbs = kAll,
      .group = "Model and machine", .value_name = "NAME", .default_text = "keep",
      .help = "The same for the weights that every token uses. They are converted when the model is "
@@ -74,7 +75,7 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "min-p", .type = OptionType::kReal, .verbs = kAnswer,
      .group = "Answers", .value_name = "X", .min = 0, .max = 1, .default_text = "0",
      .help = "Drop tokens less likely than this fraction of the likeliest."},
-    {.name = "seed", .type = OptionType::kInteger, .verbs = kAnswer,
+    {.name = "seed", .type = OptionType::kInteger, .verbs = kAnswer | kSynthVerb,
      .group = "Answers", .value_name = "N", .min = 0, .max = 0x1p53,
      .help = "Seed of sampling: same seed, same prompt, same answer. Not set: a new one each "
              "time, shown by `--json`."},
@@ -92,7 +93,7 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .group = "Answers", .value_name = "TEXT",
      .help = "System message: how the model should behave."},
 
-    {.name = "quiet", .type = OptionType::kSwitch, .letter = 'q', .verbs = kAll,
+    {.name = "quiet", .type = OptionType::kSwitch, .letter = 'q', .verbs = kAll | kSynthVerb,
      .group = "Output", .default_text = "off",
      .help = "No notes, progress or statistics on standard error; errors only."},
     {.name = "color", .type = OptionType::kChoice, .verbs = kAnswer,
@@ -126,6 +127,30 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .group = "This call", .value_name = "N", .min = 1, .max = kManyTokens,
      .help = "Tokens that the window moves by; each is scored with at least window - stride tokens "
              "before it. Not set: half of the window."},
+    {.name = "shape", .type = OptionType::kChoice, .verbs = kSynthVerb, .flag_only = true,
+     .group = "This call", .value_name = "NAME", .choices = "glm-5.2|mid|tiny|custom",
+     .help = "Sizes of the model to write. custom: those of mid, with --hidden, --inner, --experts, "
+             "--active and --heads. Not set: tiny."},
+    {.name = "layers", .type = OptionType::kInteger, .verbs = kSynthVerb, .flag_only = true,
+     .group = "This call", .value_name = "N", .min = 1, .max = 1024,
+     .help = "Layers to write. Not set: all of the shape."},
+    {.name = "hidden", .type = OptionType::kInteger, .verbs = kSynthVerb, .flag_only = true,
+     .group = "This call", .value_name = "N", .min = 64, .max = 65536,
+     .help = "Width of the residual stream."},
+    {.name = "inner", .type = OptionType::kInteger, .verbs = kSynthVerb, .flag_only = true,
+     .group = "This call", .value_name = "N", .min = 16, .max = 65536,
+     .help = "Inner width of an expert."},
+    {.name = "experts", .type = OptionType::kInteger, .verbs = kSynthVerb, .flag_only = true,
+     .group = "This call", .value_name = "N", .min = 1, .max = 4096,
+     .help = "Experts of a layer."},
+    {.name = "active", .type = OptionType::kInteger, .verbs = kSynthVerb, .flag_only = true,
+     .group = "This call", .value_name = "N", .min = 1, .max = 64,
+     .help = "Experts that a token uses in a layer."},
+    {.name = "heads", .type = OptionType::kInteger, .verbs = kSynthVerb, .flag_only = true,
+     .group = "This call", .value_name = "N", .min = 1, .max = 256, .help = "Attention heads."},
+    {.name = "out", .type = OptionType::kText, .verbs = kSynthVerb, .flag_only = true,
+     .group = "This call", .value_name = "DIR",
+     .help = "Where the model goes: a new or an empty directory."},
     {.name = "json", .type = OptionType::kSwitch,
      .verbs = kRunVerb | kInfoVerb | kValidateVerb | kMeasure, .flag_only = true,
      .group = "This call",

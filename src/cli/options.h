@@ -30,7 +30,7 @@ enum class OptionType : uint8_t {
 };
 
 // Which commands take an option. A set.
-enum Verbs : uint8_t {
+enum Verbs : uint16_t {
   kRunVerb = 1,
   kChatVerb = 2,
   kInfoVerb = 4,
@@ -38,13 +38,14 @@ enum Verbs : uint8_t {
   kConfigVerb = 16,
   kAskVerb = 32,
   kPerplexityVerb = 64,
+  kSynthVerb = 128,
 };
 
 struct OptionSpec {
   std::string_view name = {};  // flag "--name", key "name", environment "COLI_NAME"
   OptionType type = OptionType::kText;
   char letter = 0;  // short flag; 0: none
-  uint8_t verbs = 0;
+  uint16_t verbs = 0;
   bool flag_only = false;       // belongs to one call: neither in the file nor in the environment
   std::string_view group = {};  // heading in help and documentation
   std::string_view value_name = {};  // "N", "SIZE"; empty for switches

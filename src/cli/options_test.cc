@@ -4,7 +4,6 @@
 
 #include <fstream>
 #include <map>
-#include <set>
 #include <sstream>
 
 #include "cli/command_line.h"
@@ -36,9 +35,13 @@ std::string ParseError(const std::vector<std::string>& words) {
 }
 
 TEST(OptionTable, NamesAreUniqueAndEveryEntryIsComplete) {
-  std::set<std::string_view> names;
+  std::map<std::string_view, uint32_t> verbs_of;
   for (const OptionSpec& spec : OptionTable()) {
-    EXPECT_TRUE(names.insert(spec.name).second) << spec.name;
+    // Two commands may mean different things by a flag; no command has two of a name.
+    uint32_t& verbs = verbs_of[spec.name];
+    EXPECT_EQ(verbs & spec.verbs, 0U) << spec.name;
+    EXPECT_TRUE(verbs == 0 || spec.flag_only) << spec.name;
+    verbs |= spec.verbs;
     EXPECT_FALSE(spec.help.empty()) << spec.name;
     EXPECT_FALSE(spec.group.empty()) << spec.name;
     EXPECT_NE(spec.verbs, 0) << spec.name;

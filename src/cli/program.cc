@@ -45,6 +45,8 @@ Result<int> Dispatch(CommandContext& context) {
       return AskCommand(context);
     case Command::kPerplexity:
       return PerplexityCommand(context);
+    case Command::kSynth:
+      return SynthCommand(context);
     case Command::kConfigExplain:
       return ConfigExplainCommand(context);
     case Command::kOptionsMarkdown:

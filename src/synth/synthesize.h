@@ -1,0 +1,43 @@
+// Writes a model with weights that mean nothing and sizes, formats and statistics of a real one: to
+// measure speed with. It opens, runs and answers in nonsense.
+//
+// What is realistic about it: every size; the codes of its matrices (synth/row_pool.h); and how
+// consecutive tokens share experts. Token vectors are a part that is common to all (some experts
+// are popular), a part common to the tokens of a topic, and one of their own; the head prefers the
+// topic of the last token, so that a text stays in it for a while.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "synth/shape.h"
+
+namespace coli {
+
+struct SynthOptions {
+  SynthShape shape;
+  std::string expert_format = "int4-row";         // a name that ParseFormat knows
+  std::filesystem::path out;                      // made; must be empty where it exists
+  std::vector<std::filesystem::path> text_files;  // tokenizer and the like, copied
+  uint64_t seed = 1;
+  std::function<void(uint64_t done, uint64_t total)> progress;  // bytes
+  std::function<bool()> cancelled;
+};
+
+// Bytes of the weights' files, nearly: without their headers. 0 when there is no such format.
+uint64_t SynthBytes(const SynthOptions& options);
+
+// Everything that uses all tokens is int8-row, what chooses (router, indexer weights, norms) f32.
+// `config.json` is written last: a directory without it is no model, whatever else a power cut
+// left there. After an error or a cancellation the files written so far are removed.
+//
+// Memory: about 100 MB, whatever the size. Errors: kInvalidArgument (`out` is not empty),
+// kUnsupported (a format that there is not, or not in files), kIo (the drive is too small, or fails),
+// kCancelled.
+Status Synthesize(const SynthOptions& options);
+
+}  // namespace coli

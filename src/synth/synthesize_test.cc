@@ -1,0 +1,115 @@
+#include "synth/synthesize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/container.h"
+#include "sys/file.h"
+#include "sys/testing/temp_directory.h"
+#include "tensor/format_name.h"
+
+namespace coli {
+namespace {
+
+namespace fs = std::filesystem;
+using coli::testing::TempDirectory;
+using coli::testing::WriteFile;
+using ::testing::HasSubstr;
+
+SynthOptions Tiny(const fs::path& out, const char* format = "int4-row") {
+  SynthOptions options;
+  options.shape = *NamedShape("tiny");
+  options.shape.vocab_size = 64;
+  options.expert_format = format;
+  options.out = out;
+  return options;
+}
+
+std::string ErrorOf(const SynthOptions& options) {
+  const Status status = Synthesize(options);
+  return status ? std::string() : status.error().message;
+}
+
+TEST(Synthesize, TheContainerHasItsTensors) {
+  const TempDirectory directory;
+  for (const char* format : {"int4-row", "int4-g64", "int3-g64", "fp8-e4m3-b128", "bf16"}) {
+    SynthOptions options = Tiny(directory / format, format);
+    uint64_t done = 0;
+    options.progress = [&](uint64_t bytes, uint64_t total) {
+      EXPECT_GT(bytes, done);
+      EXPECT_EQ(total, SynthBytes(options));
+      done = bytes;
+    };
+    ASSERT_EQ(ErrorOf(options), "");
+    EXPECT_EQ(done, SynthBytes(options));
+    const auto container = Container::Open(options.out);
+    ASSERT_TRUE(container) << container.error().message;
+    const auto expert =
+        container->FindMatrix("model.layers.2.mlp.experts.15.down_proj.weight", 256, 128);
+    ASSERT_TRUE(expert) << expert.error().message;
+    // One group per row is the same as one scale per row.
+    EXPECT_EQ(FormatName(expert->format),
+              format == std::string_view("int4-row") ? "int4-g128" : format);
+    const auto dense = container->FindMatrix("model.layers.0.self_attn.o_proj.weight", 256, 128);
+    ASSERT_TRUE(dense) << dense.error().message;
+    EXPECT_EQ(FormatName(dense->format), "int8-row");
+  }
+}
+
+TEST(Synthesize, TheSeedDecidesEveryByte) {
+  const TempDirectory directory;
+  SynthOptions other = Tiny(directory / "c");
+  other.seed = 2;
+  ASSERT_EQ(ErrorOf(Tiny(directory / "a")), "");
+  ASSERT_EQ(ErrorOf(Tiny(directory / "b")), "");
+  ASSERT_EQ(ErrorOf(other), "");
+  const auto read = [&](const char* name) {
+    return ReadTextFile(directory / name / "out-00002.safetensors", 1 << 24).value();
+  };
+  EXPECT_EQ(read("a"), read("b"));
+  EXPECT_NE(read("a"), read("c"));
+}
+
+TEST(Synthesize, WhatCannotBeIsRefused) {
+  const TempDirectory directory;
+  WriteFile(directory / "file", "x");
+  EXPECT_THAT(ErrorOf(Tiny(directory.path())), HasSubstr("expected a new or an empty directory"));
+  EXPECT_THAT(ErrorOf(Tiny(directory / "file")), HasSubstr("/file: "));
+  EXPECT_EQ(ErrorOf(Tiny(directory / "m", "mxfp4")),
+            "expert-format: files have no format \"mxfp4\"");
+  EXPECT_FALSE(fs::exists(directory / "m"));
+  SynthOptions huge = Tiny(directory / "huge");
+  huge.shape = *NamedShape("glm-5.2");
+  huge.shape.num_hidden_layers = 1000;
+  EXPECT_THAT(ErrorOf(huge), HasSubstr("the drive has"));
+}
+
+TEST(Synthesize, AnInterruptedModelIsRemoved) {
+  const TempDirectory directory;
+  SynthOptions options = Tiny(directory / "m");
+  int calls = 0;
+  options.cancelled = [&] { return ++calls > 40; };
+  EXPECT_EQ(ErrorOf(options), "interrupted");
+  EXPECT_TRUE(fs::is_empty(directory / "m"));
+}
+
+// The element counts of the published checkpoint.
+TEST(SynthShape, Glm52HasTheRealSizes) {
+  SynthOptions options;
+  options.shape = *NamedShape("glm-5.2");
+  options.shape.vocab_size = 154'880;
+  options.expert_format = "bf16";
+  // bf16 experts of three matrices of 2048 x 6144.
+  SynthOptions fewer = options;
+  fewer.shape.n_routed_experts = 255;
+  EXPECT_EQ(SynthBytes(options) - SynthBytes(fewer),
+            75ULL * (3ULL * 2048 * 6144 * 2 + 6144 * 4 + 4));
+}
+
+TEST(SynthShape, NamesAreKnown) {
+  EXPECT_FALSE(NamedShape("huge"));
+  EXPECT_EQ(ShapeNames(), "glm-5.2, mid, tiny");
+}
+
+}  // namespace
+}  // namespace coli
