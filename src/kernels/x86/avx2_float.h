@@ -60,6 +60,7 @@ inline float AddLanesAndTail(__m256 low, __m256 high, const float* x, const floa
 template <class Loader>
 struct FloatCodec {
   static constexpr uint32_t kTileTokens = 4;
+  static constexpr size_t kTileBytes = SIZE_MAX;
   static constexpr uintptr_t kPrefetchBytes = 2048;
 
   const std::byte* codes;

@@ -48,6 +48,7 @@ inline const float* Fp8RowScales(const WeightView& w, uint32_t row) {
 
 struct Fp8Codec {
   static constexpr uint32_t kTileTokens = 4;
+  static constexpr size_t kTileBytes = SIZE_MAX;
   static constexpr uintptr_t kPrefetchBytes = 2048;
 
   WeightView w;

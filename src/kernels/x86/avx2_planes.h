@@ -133,7 +133,8 @@ template <class Packing, uint32_t kChunks, bool kWithScales>
 struct PlanesCodec {
   using Layout = PlanesLayout<Packing>;
   static constexpr bool kGrouped = kWithScales;
-  static constexpr uint32_t kTileTokens = 2;
+  static constexpr uint32_t kTileTokens = 4;
+  static constexpr size_t kTileBytes = size_t{24} << 10;  // of a first-level cache of 32 KB
   static constexpr uintptr_t kPrefetchBytes = 2048;
   static constexpr uint32_t kMaxChunks = kMaxSegment / Layout::kChunkColumns;
 

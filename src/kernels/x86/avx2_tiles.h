@@ -3,6 +3,8 @@
 // A codec describes the products of one format:
 //   Codec(w)                                            shapes and pointers of a matrix
 //   codec.Row<kTokens>(row, x, x_stride, y, y_stride)   a weight row times kTokens prepared tokens
+//   kTileTokens, kTileBytes   tokens that pass a row together, if their prepared rows take at most
+//                             this much; else two
 #pragma once
 
 #include "kernels/x86/avx2_common.h"
@@ -31,7 +33,9 @@ void MultiplyRows(const Codec& codec, const PreparedRows& x, uint32_t row_begin,
   for (uint32_t begin = row_begin; begin < row_end; begin += kRowBlock) {
     const uint32_t end = row_end - begin < kRowBlock ? row_end : begin + kRowBlock;
     uint32_t t = 0;
-    MultiplyTiles<Codec::kTileTokens>(codec, x, begin, end, t, y, y_stride);
+    if (Codec::kTileTokens * x.row_bytes <= Codec::kTileBytes) {
+      MultiplyTiles<Codec::kTileTokens>(codec, x, begin, end, t, y, y_stride);
+    }
     if constexpr (Codec::kTileTokens > 2) {
       MultiplyTiles<2>(codec, x, begin, end, t, y, y_stride);
     }
