@@ -275,6 +275,10 @@ def weak_symbols(nm_output):
             yield match.group(2)
 
 
+# What a file is there for, by its name in the disassembly.
+EXPECTED_INSTRUCTIONS = {"src/kernels/x86/avx_vnni.cc": "vpdpwssd"}
+
+
 def check_objects(root, build):
     """Objects of files with their own instruction set must not define anything that baseline code may be linked to."""
     layers = check_layers.read_layers(root)
@@ -287,6 +291,11 @@ def check_objects(root, build):
             output = subprocess.run(
                 ["nm", "--defined-only", "--demangle", str(path)], check=True, capture_output=True, text=True
             ).stdout
+            instruction = EXPECTED_INSTRUCTIONS.get(source)
+            if instruction is not None:
+                code = subprocess.run(["objdump", "-d", str(path)], check=True, capture_output=True, text=True).stdout
+                if instruction not in code:
+                    yield Finding(source, 1, "isa-object", f"has no {instruction}")
             for name in weak_symbols(output):
                 yield Finding(source, 1, "isa-object", f"defines '{name}', which the linker may give to every CPU")
 

@@ -5,6 +5,7 @@
 #include "kernels/reference/reference.h"
 #if defined(__x86_64__)
 #include "kernels/x86/avx2.h"
+#include "kernels/x86/avx_vnni.h"
 #endif
 #if defined(__aarch64__)
 #include "kernels/arm/neon.h"
@@ -21,6 +22,7 @@ bool CpuHasAvx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
 }
+bool CpuHasAvxVnni() { return CpuHasAvx2() && __builtin_cpu_supports("avxvnni"); }
 #endif
 
 KernelTable MakeTable(Isa isa, std::string_view name, const IsaKernels& kernels) {

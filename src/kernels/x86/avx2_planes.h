@@ -204,7 +204,7 @@ struct PlanesCodec {
 #pragma GCC unroll 4
         for (uint32_t t = 0; t < kTokens; ++t) {
           const __m256i activations = Load(planes + t * x_stride + kPlaneBytes * p);
-          sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(plane, activations));
+          sum[t] = MultiplyAdd(sum[t], plane, activations);
           Pin(sum[t]);
         }
       }
