@@ -37,6 +37,19 @@ struct MatrixKernels {
   void (*multiply_transposed)(const WeightView& w, const float* x, float* y);
 };
 
+// `count` rows of f32, `stride` values from one to the next.
+struct FloatRows {
+  const float* values = nullptr;
+  size_t stride = 0;
+  size_t count = 0;
+};
+
+// Pointers to `count` vectors of f32 that lie anywhere.
+struct FloatVectors {
+  const float* const* vectors = nullptr;
+  size_t count = 0;
+};
+
 // Functions on f32 vectors. Reductions use a fixed number of virtual lanes and a fixed tree.
 struct VectorKernels {
   float (*dot)(const float* a, const float* b, size_t n);         // 16 virtual lanes
@@ -55,9 +68,15 @@ struct VectorKernels {
   void (*softmax)(float* x, size_t n);
   // Rotates the pairs (2j, 2j+1): x has 2 * pairs values, cos and sin `pairs` each.
   void (*rotate_pairs)(const float* cos, const float* sin, float* x, size_t pairs);
+  // out[r * out_stride + k] = dot(row r of a, vector k of b, n), for all pairs.
+  void (*dots)(const FloatRows& a, const FloatVectors& b, size_t n, float* out, size_t out_stride);
+  // axpy(factors[r][k], vector k of x, y + r * y_stride, n) for every row r of `factors` and its
+  // values k ascending: a factor for every vector.
+  void (*axpys)(const FloatRows& factors, const FloatVectors& x, size_t n, float* y,
+                size_t y_stride);
 };
 
-// What one instruction set implements. Missing formats are nullptr.
+// What one instruction set implements. Missing formats and functions are nullptr.
 struct IsaKernels {
   const MatrixKernels* matrix[kFormatCount];  // by FormatId
   VectorKernels vector;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ long double UlpError(float found, long double exact) {
   const long double unit = std::ldexp(1.0L, std::max(exponent - 24, -149));
   return std::fabs(static_cast<long double>(found) - exact) / unit;
 }
+
+uint32_t BitsOf(float x) { return std::bit_cast<uint32_t>(x); }
 
 // Calls `run(kernels, x, y)` with n values of x and y (y also input) and compares what all tables
 // make of y.
@@ -83,6 +86,76 @@ TEST(VectorKernels, AllInstructionSetsGiveTheBitsOfTheReference) {
   for (const auto& [name, run] : functions) {
     SCOPED_TRACE(name);
     ExpectSameBitsForAllSizes(run);
+  }
+}
+
+// A block of rows and vectors that lie apart, each in front of an unreadable page.
+struct VectorBlock {
+  VectorBlock(size_t rows, size_t vectors, size_t n) : values(SpikyValues(rows * n, 7)) {
+    for (size_t k = 0; k < vectors; ++k) {
+      buffers.push_back(std::make_unique<GuardedBuffer<float>>(n));
+      const std::vector<float> x = SpikyValues(n, static_cast<uint32_t>(100 + k));
+      std::copy(x.begin(), x.end(), buffers.back()->data());
+      pointers.push_back(buffers.back()->data());
+    }
+  }
+  FloatVectors vectors() const { return {pointers.data(), pointers.size()}; }
+
+  std::vector<float> values;
+  std::vector<std::unique_ptr<GuardedBuffer<float>>> buffers;
+  std::vector<const float*> pointers;
+};
+
+// Every count up to past the tiles of any instruction set.
+constexpr size_t kBlockCounts[] = {0, 1, 2, 3, 4, 5, 8, 11};
+constexpr size_t kBlockSizes[] = {1, 7, 15, 16, 17, 40, 64, 83};
+
+TEST(VectorKernels, DotsAreTheDotsOfAllPairs) {
+  for (const size_t rows : kBlockCounts) {
+    for (const size_t vectors : kBlockCounts) {
+      for (const size_t n : kBlockSizes) {
+        const VectorBlock block(rows, vectors, n);
+        const size_t stride = vectors + 2;
+        for (const KernelTable* table : AvailableKernels()) {
+          std::vector<float> out(rows * stride, -7);
+          table->vector.dots({block.values.data(), n, rows}, block.vectors(), n, out.data(),
+                             stride);
+          for (size_t i = 0; i < out.size(); ++i) {
+            const size_t r = i / stride;
+            const size_t k = i % stride;
+            const float expected = k < vectors ? ReferenceVector().dot(block.values.data() + r * n,
+                                                                       block.pointers[k], n)
+                                               : -7;
+            ASSERT_EQ(BitsOf(out[i]), BitsOf(expected))
+                << table->name << ": " << rows << " x " << vectors << " of " << n << ", at " << r
+                << ", " << k;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(VectorKernels, AxpysAddTheVectorsInAscendingOrder) {
+  for (const size_t rows : kBlockCounts) {
+    for (const size_t vectors : kBlockCounts) {
+      for (const size_t n : kBlockSizes) {
+        const VectorBlock block(0, vectors, n);
+        const std::vector<float> factors = SpikyValues(rows * vectors, 3);
+        const std::vector<float> start = SpikyValues(rows * n, 5);
+        std::vector<float> expected = start;
+        for (size_t i = 0; i < factors.size(); ++i) {
+          ReferenceVector().axpy(factors[i], block.pointers[i % vectors],
+                                 expected.data() + i / vectors * n, n);
+        }
+        for (const KernelTable* table : AvailableKernels()) {
+          std::vector<float> y = start;
+          table->vector.axpys({factors.data(), vectors, rows}, block.vectors(), n, y.data(), n);
+          ASSERT_TRUE(std::ranges::equal(y, expected, {}, BitsOf, BitsOf))
+              << table->name << ": " << rows << " x " << vectors << " of " << n;
+        }
+      }
+    }
   }
 }
 

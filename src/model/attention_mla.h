@@ -29,10 +29,16 @@ class AttentionScratch {
                                          uint32_t context);
   static uint64_t Bytes(const ModelConfig& config, size_t workers, uint32_t context);
 
+  // A row for each head that a thread computes together.
+  struct HeadRows {
+    float* values;
+    size_t stride;  // floats
+    float* row(size_t i) const { return values + i * stride; }
+  };
   struct Worker {
-    float* scores;        // [keys]: K selected ones, or up to min(K, context) dense ones
-    float* query;         // [R + P]: absorbed query, then the rotated rope query
-    float* mixture;       // [max(R, V)]
+    HeadRows scores;      // [keys]: K selected ones, or up to min(K, context) dense ones
+    HeadRows queries;     // [R + P]: absorbed query, then the rotated rope query
+    HeadRows mixtures;    // [R]
     float* expanded;      // [N + V]: one key and value of the explicit form
     std::byte* prepared;  // a prepared row of R columns
   };
@@ -41,6 +47,7 @@ class AttentionScratch {
  private:
   AlignedBuffer buffer_;
   size_t worker_bytes_ = 0;
+  size_t head_block_ = 0;
   size_t scores_ = 0;  // floats of each part, padded to cache lines
   size_t query_ = 0;
   size_t mixture_ = 0;
@@ -61,8 +68,17 @@ class LatentAttention {
   void Attend(Step& step, const AttentionScratch& scratch, bool explicit_form) const;
 
  private:
-  void AttendHead(const Step& step, size_t r, uint32_t head,
-                  const AttentionScratch::Worker& s) const;
+  struct HeadRange {
+    uint32_t begin;
+    uint32_t end;
+  };
+  void AttendAbsorbed(const Step& step, size_t r, HeadRange heads,
+                      const AttentionScratch::Worker& s) const;
+  void AbsorbQuery(const Step& step, size_t r, uint32_t head, float* query) const;
+  void ExpandMixture(const Step& step, size_t r, uint32_t head, const float* mixture,
+                     std::byte* prepared) const;
+  void AttendExplicit(const Step& step, size_t r, HeadRange heads,
+                      const AttentionScratch::Worker& s) const;
   void AttendHeadExplicit(const Step& step, size_t r, uint32_t head,
                           const AttentionScratch::Worker& s) const;
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace coli {
 namespace {
@@ -14,6 +14,54 @@ namespace {
 constexpr float kKeyNormEps = 1e-6F;
 // Keys scored by a thread at a time.
 constexpr size_t kKeyGrain = 256;
+// Keys that stay in the L1 cache while all heads use them.
+constexpr size_t kKeyBlock = 24;
+// Heads whose products are kept at a time.
+constexpr uint32_t kHeadBlock = 32;
+
+// x[i] becomes max(0, x[i] * scale).
+void ScalePositive(float scale, float* x, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const float scaled = x[i] * scale;
+    x[i] = scaled < 0.0F ? 0.0F : scaled;  // not std::max: it would hide a NaN
+  }
+}
+
+// The order of scores as an order of integers: NaN is minus infinity, both zeros are one.
+uint32_t Rank(float score) {
+  const float ordered = std::isnan(score) ? -std::numeric_limits<float>::infinity() : score + 0.0F;
+  const auto bits = std::bit_cast<uint32_t>(ordered);
+  return (bits >> 31U) != 0 ? ~bits : bits | 0x80000000U;
+}
+
+// The rank of the last score to be selected, and how many scores of just that rank are.
+struct Cut {
+  uint32_t rank;
+  uint32_t ties;
+};
+
+// The `count` best: digit by digit, the highest first, a histogram of the scores that agree with the
+// cut so far tells its next digit. 0 < count <= scores.size().
+Cut FindCut(std::span<const float> scores, uint32_t count) {
+  constexpr uint32_t kDigitBits = 8;
+  Cut cut{.rank = 0, .ties = count};
+  for (uint32_t shift = 32; shift > 0; shift -= kDigitBits) {
+    const uint32_t low = shift - kDigitBits;
+    std::array<uint32_t, 1U << kDigitBits> histogram{};
+    for (const float score : scores) {
+      const uint32_t rank = Rank(score);
+      if ((uint64_t{rank} >> shift) == (uint64_t{cut.rank} >> shift)) {
+        ++histogram[(rank >> low) & 0xffU];
+      }
+    }
+    uint32_t digit = 0xff;
+    while (cut.ties > histogram[digit]) {
+      cut.ties -= histogram[digit--];
+    }
+    cut.rank |= digit << low;
+  }
+  return cut;
+}
 
 }  // namespace
 
@@ -21,14 +69,14 @@ Indexer::Indexer(const ModelConfig& config, const IndexerWeights& weights, Layer
                  Backend& backend)
     : config_(config), w_(weights), layer_(layer), backend_(backend) {}
 
-Status Indexer::Select(Step& step, std::span<float> scores, std::span<uint32_t> order) const {
+Status Indexer::Select(Step& step, std::span<float> scores) const {
   Project(step);
   AppendKeys(step);
   for (size_t r = 0; r < step.rows(); ++r) {
     if (step.row(r).position + 1 <= config_.indexer.top_k) {
       step.selection.SelectAll(r);
     } else {
-      COLI_RETURN_IF_ERROR(SelectRow(step, r, scores, order));
+      COLI_RETURN_IF_ERROR(SelectRow(step, r, scores));
     }
   }
   return Ok();
@@ -59,8 +107,7 @@ void Indexer::AppendKeys(Step& step) const {
   });
 }
 
-Status Indexer::SelectRow(Step& step, size_t r, std::span<float> scores,
-                          std::span<uint32_t> order) const {
+Status Indexer::SelectRow(Step& step, size_t r, std::span<float> scores) const {
   const uint32_t heads = config_.indexer.heads;
   const uint32_t dim = config_.indexer.head_dim;
   const float head_scale = 1.0F / std::sqrt(static_cast<float>(heads));
@@ -69,16 +116,29 @@ Status Indexer::SelectRow(Step& step, size_t r, std::span<float> scores,
   const float* const weights = step.a.index_weights.row(r);
   const KvCache& cache = step.cache(r);
   const uint32_t keys = step.row(r).position + 1;
-  backend_.pool().ParallelFor(keys, kKeyGrain, [&](size_t begin, size_t end, size_t) {
-    for (size_t t = begin; t < end; ++t) {
-      const float* const key = cache.index_key(layer_, static_cast<uint32_t>(t));
-      float score = 0;
-      for (uint32_t h = 0; h < heads; ++h) {
-        const float dot = backend_.vector().dot(q + size_t{h} * dim, key, dim) * dim_scale;
-        const float positive = dot < 0.0F ? 0.0F : dot;  // not std::max: it would hide a NaN
-        score = std::fma(weights[h] * head_scale, positive, score);
+  const VectorKernels& v = backend_.vector();
+  // score(t) of a block of keys, from the products of every head with every key.
+  const auto score_block = [&](size_t first, size_t count) {
+    std::array<const float*, kKeyBlock> block;
+    for (size_t i = 0; i < count; ++i) {
+      block[i] = cache.index_key(layer_, static_cast<uint32_t>(first + i));
+    }
+    std::array<float, kHeadBlock * kKeyBlock> dots;
+    std::fill_n(scores.begin() + static_cast<ptrdiff_t>(first), count, 0.0F);
+    for (uint32_t h = 0; h < heads; h += kHeadBlock) {
+      const uint32_t together = std::min(kHeadBlock, heads - h);
+      v.dots({q + size_t{h} * dim, dim, together}, {block.data(), count}, dim, dots.data(),
+             kKeyBlock);
+      for (uint32_t i = 0; i < together; ++i) {
+        float* const head_dots = &dots[i * kKeyBlock];
+        ScalePositive(dim_scale, head_dots, count);
+        v.axpy(weights[h + i] * head_scale, head_dots, &scores[first], count);
       }
-      scores[t] = score;
+    }
+  };
+  backend_.pool().ParallelFor(keys, kKeyGrain, [&](size_t begin, size_t end, size_t) {
+    for (size_t first = begin; first < end; first += kKeyBlock) {
+      score_block(first, std::min(kKeyBlock, end - first));
     }
   });
   if (!std::ranges::all_of(scores.first(keys), [](float score) { return std::isfinite(score); })) {
@@ -88,26 +148,22 @@ Status Indexer::SelectRow(Step& step, size_t r, std::span<float> scores,
         Raw(layer_), step.row(r).position);
   }
   const uint32_t count = config_.indexer.top_k;
-  SelectTopK(scores.first(keys), order, count, step.selection.SelectSome(r, count));
+  SelectTopK(scores.first(keys), count, step.selection.SelectSome(r, count));
   return Ok();
 }
 
-void SelectTopK(std::span<const float> scores, std::span<uint32_t> order, uint32_t count,
-                uint32_t* selected) {
-  const auto ranked = order.first(scores.size());
-  std::iota(ranked.begin(), ranked.end(), 0U);
-  const auto rank = [&](uint32_t t) {
-    return std::isnan(scores[t]) ? -std::numeric_limits<float>::infinity() : scores[t];
-  };
-  const auto better = [&](uint32_t s, uint32_t t) {
-    return rank(s) != rank(t) ? rank(s) > rank(t) : s < t;
-  };
-  const auto kept = ranked.begin() + static_cast<std::ptrdiff_t>(count);
-  if (count < ranked.size()) {
-    std::nth_element(ranked.begin(), kept, ranked.end(), better);
+void SelectTopK(std::span<const float> scores, uint32_t count, uint32_t* selected) {
+  const Cut cut = FindCut(scores, count);
+  uint32_t ties = cut.ties;
+  for (uint32_t t = 0; t < scores.size(); ++t) {
+    const uint32_t rank = Rank(scores[t]);
+    if (rank > cut.rank) {
+      *selected++ = t;
+    } else if (rank == cut.rank && ties > 0) {
+      *selected++ = t;
+      --ties;
+    }
   }
-  std::sort(ranked.begin(), kept);
-  std::copy(ranked.begin(), kept, selected);
 }
 
 }  // namespace coli

@@ -32,12 +32,12 @@ class Indexer {
   // Reads step.a.normed and step.a.q_latent; appends this step's keys to the caches and writes
   // step.selection. `scores`: scratch for as many floats as a sequence has positions.
   // Errors: kNumeric for a score that is not finite, naming layer and position.
-  Status Select(Step& step, std::span<float> scores, std::span<uint32_t> order) const;
+  Status Select(Step& step, std::span<float> scores) const;
 
  private:
   void Project(Step& step) const;
   void AppendKeys(Step& step) const;
-  Status SelectRow(Step& step, size_t r, std::span<float> scores, std::span<uint32_t> order) const;
+  Status SelectRow(Step& step, size_t r, std::span<float> scores) const;
 
   const ModelConfig& config_;
   const IndexerWeights& w_;
@@ -46,8 +46,7 @@ class Indexer {
 };
 
 // The `count` best of scores[0 .. n), ascending by position: higher score first, then the lower
-// position; NaN counts as minus infinity. `order` is scratch for n values. Pure.
-void SelectTopK(std::span<const float> scores, std::span<uint32_t> order, uint32_t count,
-                uint32_t* selected);
+// position; NaN counts as minus infinity. 0 < count <= n. Pure; time O(n) whatever the scores.
+void SelectTopK(std::span<const float> scores, uint32_t count, uint32_t* selected);
 
 }  // namespace coli

@@ -10,9 +10,8 @@ namespace coli {
 namespace {
 
 std::vector<uint32_t> TopK(const std::vector<float>& scores, uint32_t count) {
-  std::vector<uint32_t> order(scores.size());
   std::vector<uint32_t> selected(count);
-  SelectTopK(scores, order, count, selected.data());
+  SelectTopK(scores, count, selected.data());
   return selected;
 }
 

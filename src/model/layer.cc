@@ -10,12 +10,9 @@ Result<LayerScratch> LayerScratch::Create(const ModelConfig& config, Backend& ba
                                           uint32_t context, bool explicit_attention) {
   COLI_ASSIGN_OR_RETURN(AttentionScratch attention,
                         AttentionScratch::Create(config, backend.pool().threads(), context));
-  return LayerScratch{std::move(attention),
-                      std::vector<float>(context),
-                      std::vector<uint32_t>(context),
+  return LayerScratch{std::move(attention), std::vector<float>(context),
                       ExpertPlan(config, max_rows, expert_window),
-                      RouteScratch(config.router, backend.vector().sigmoid),
-                      explicit_attention};
+                      RouteScratch(config.router, backend.vector().sigmoid), explicit_attention};
 }
 
 Layer::Layer(const ModelConfig& config, const LayerWeights& weights, LayerId id, Backend& backend,
@@ -52,7 +49,7 @@ Status Layer::Attention(Step& block, LayerScratch& scratch) const {
   Normalize(block, w_.input_norm);
   attention_.Project(block);
   if (indexer_) {
-    COLI_RETURN_IF_ERROR(indexer_->Select(block, scratch.key_scores, scratch.key_order));
+    COLI_RETURN_IF_ERROR(indexer_->Select(block, scratch.key_scores));
   }
   attention_.Attend(block, scratch.attention, scratch.explicit_attention);
   AddToResidual(block);

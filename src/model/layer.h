@@ -14,8 +14,7 @@ namespace coli {
 // Working memory that the layers of one model share, one layer at a time.
 struct LayerScratch {
   AttentionScratch attention;
-  std::vector<float> key_scores;    // [context]
-  std::vector<uint32_t> key_order;  // [context]
+  std::vector<float> key_scores;  // [context]
   ExpertPlan plan;
   RouteScratch route;
   bool explicit_attention;

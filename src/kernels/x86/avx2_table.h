@@ -7,6 +7,7 @@
 #include "kernels/x86/avx2_planes.h"
 #include "kernels/x86/avx2_transposed.h"
 #include "kernels/x86/avx2_vector.h"
+#include "kernels/x86/avx2_vector_blocks.h"
 
 namespace coli {
 namespace {
@@ -57,13 +58,13 @@ constexpr const MatrixKernels* KernelsOf(FormatId id) {
   }
 }
 
-constexpr IsaKernels kKernels{
-    {
+constexpr IsaKernels kKernels{{
 #define COLI_FORMAT(id, name, info) KernelsOf(FormatId::id),
 #include "tensor/formats.def"
 #undef COLI_FORMAT
-    },
-    {Dot, Axpy, Add, Scale, RmsNorm, LayerNorm, SiluMul, SigmoidAll, Softmax, RotatePairs}};
+                              },
+                              {Dot, Axpy, Add, Scale, RmsNorm, LayerNorm, SiluMul, SigmoidAll,
+                               Softmax, RotatePairs, Dots, Axpys}};
 
 }  // namespace
 }  // namespace coli
