@@ -45,13 +45,13 @@ const MatrixKernels* KernelsOf(FormatId id) {
 }  // namespace
 
 const IsaKernels& NeonKernels() {
-  static const IsaKernels kernels{
-      {
+  static const IsaKernels kernels{{
 #define COLI_FORMAT(id, name, info) KernelsOf(FormatId::id),
 #include "tensor/formats.def"
 #undef COLI_FORMAT
-      },
-      {Dot, Axpy, Add, Scale, RmsNorm, LayerNorm, SiluMul, SigmoidAll, Softmax, RotatePairs}};
+                                  },
+                                  {Dot, Axpy, Add, Scale, RmsNorm, LayerNorm, SiluMul, SigmoidAll,
+                                   Softmax, RotatePairs, nullptr, nullptr}};
   return kernels;
 }
 
