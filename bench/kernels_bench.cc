@@ -14,11 +14,7 @@
 //   thread, `gain` over the T rows one by one.
 // prepare/FORMAT/ISA   laying out one activation row.
 #include <benchmark/benchmark.h>
-#include <sys/mman.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include <algorithm>
 #include <array>
@@ -27,13 +23,13 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "bench/plain_read.h"
 #include "kernels/dispatch.h"
 #include "tensor/format.h"
 
@@ -50,23 +46,6 @@ constexpr size_t kStreamBytes = size_t{1} << 30;
 constexpr size_t kBatchBytes = size_t{192} << 20;  // many times the last-level cache
 constexpr uint32_t kStretch = 8;                   // matrices between two changes of the work
 constexpr size_t kPage = 4096;
-constexpr size_t kHugePage = size_t{2} << 20;
-
-struct Unmap {
-  size_t bytes = 0;
-  void operator()(std::byte* p) const { ::munmap(p, bytes); }
-};
-using Mapping = std::unique_ptr<std::byte[], Unmap>;
-
-Mapping MapHuge(size_t bytes) {
-  bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) {
-    throw std::bad_alloc();
-  }
-  ::madvise(p, bytes, MADV_HUGEPAGE);
-  return Mapping(static_cast<std::byte*>(p), Unmap{bytes});
-}
 
 // Matrices with random codes, each its codes and then its scales, in one mapping and in random
 // order.
@@ -148,35 +127,6 @@ class Activations {
   uint32_t tokens_;
   Mapping bytes_;
 };
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) uint64_t PlainRead(const std::byte* p, size_t bytes) {
-  __m256i sum[8] = {};
-  for (size_t i = 0; i + 256 <= bytes; i += 256) {
-#pragma GCC unroll 8
-    for (size_t k = 0; k < 8; ++k) {
-      sum[k] = _mm256_add_epi64(
-          sum[k], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i + 32 * k)));
-    }
-  }
-  for (size_t k = 1; k < 8; ++k) {
-    sum[0] = _mm256_add_epi64(sum[0], sum[k]);
-  }
-  return static_cast<uint64_t>(_mm256_extract_epi64(sum[0], 0));
-}
-#else
-uint64_t PlainRead(const std::byte* p, size_t bytes) {
-  uint64_t sum[4] = {};
-  for (size_t i = 0; i + 32 <= bytes; i += 32) {
-    for (size_t k = 0; k < 4; ++k) {
-      uint64_t word = 0;
-      std::memcpy(&word, p + i + 8 * k, 8);
-      sum[k] += word;
-    }
-  }
-  return sum[0] + sum[1] + sum[2] + sum[3];
-}
-#endif
 
 // Seconds that this thread has computed: other programs on the machine cost cache and bandwidth,
 // but not time slices.

@@ -8,8 +8,12 @@
 namespace coli {
 namespace {
 
-// Weight rows handed to a thread at a time: enough for a cache-sized tile, few enough to balance.
-constexpr size_t kRowGrain = 32;
+// Weight rows handed to a thread at a time: many, so that a thread reads long runs of memory; at most
+// an eighth of its share, so that a thread that is held up by a neighbour holds nobody up.
+size_t RowGrain(size_t rows, size_t threads) {
+  constexpr size_t kChunksPerThread = 8;
+  return std::clamp<size_t>(rows / (threads * kChunksPerThread), 8, 64);
+}
 
 constexpr size_t kFloatsPerLine = 16;
 
@@ -77,20 +81,21 @@ void Backend::MatMulPass(ConstMatrixView x, std::span<const Product> products, u
   const auto rows_for = [&](Format format) {
     return std::ranges::find(prepared, format, &Prepared::format)->rows;
   };
-  pool_.ParallelFor(total_rows, kRowGrain, [&](size_t begin, size_t end, size_t) {
-    size_t first = 0;  // of this product among the rows of all
-    for (const Product& product : products) {
-      const size_t from = std::max(begin, first);
-      const size_t to = std::min(end, first + product.w.rows);
-      if (from < to) {
-        kernels_.For(product.w.format)
-            .multiply(product.w, rows_for(product.w.format), static_cast<uint32_t>(from - first),
-                      static_cast<uint32_t>(to - first), product.y.row(first_row),
-                      product.y.stride);
-      }
-      first += product.w.rows;
-    }
-  });
+  pool_.ParallelFor(
+      total_rows, RowGrain(total_rows, pool_.threads()), [&](size_t begin, size_t end, size_t) {
+        size_t first = 0;  // of this product among the rows of all
+        for (const Product& product : products) {
+          const size_t from = std::max(begin, first);
+          const size_t to = std::min(end, first + product.w.rows);
+          if (from < to) {
+            kernels_.For(product.w.format)
+                .multiply(product.w, rows_for(product.w.format),
+                          static_cast<uint32_t>(from - first), static_cast<uint32_t>(to - first),
+                          product.y.row(first_row), product.y.stride);
+          }
+          first += product.w.rows;
+        }
+      });
 }
 
 void Backend::MatMul(ConstMatrixView x, const WeightView& w, MatrixView y) {
@@ -179,11 +184,12 @@ void Backend::PlaceParts() {
 }
 
 template <class Size, class Body>
-void Backend::ForParts(size_t grain, const Size& size, const Body& body) {
+void Backend::ForParts(Split split, const Size& size, const Body& body) {
   size_t total = 0;
   for (const FfnPart& part : parts_) {
     total += size(part);
   }
+  const size_t grain = split == Split::kRows ? 1 : RowGrain(total, pool_.threads());
   pool_.ParallelFor(total, grain, [&](size_t begin, size_t end, size_t) {
     size_t first = 0;  // of this part among all
     for (const FfnPart& part : parts_) {
@@ -203,7 +209,7 @@ void Backend::PrepareRow(const float* x, const PreparedPlace& place, uint32_t co
 
 void Backend::PrepareInputs() {
   const auto rows = [](const FfnPart& part) { return part.gate.rows; };
-  ForParts(1, rows, [&](const FfnPart& part, uint32_t row, uint32_t) {
+  ForParts(Split::kRows, rows, [&](const FfnPart& part, uint32_t row, uint32_t) {
     PrepareRow(part.x[row], part.gate_in, part.w->gate.cols, row);
     if (part.up_in.bytes != part.gate_in.bytes) {
       PrepareRow(part.x[row], part.up_in, part.w->up.cols, row);
@@ -214,7 +220,7 @@ void Backend::PrepareInputs() {
 // The activation at the end of the range that was just multiplied, which is still in the cache.
 void Backend::MultiplyGateAndUp() {
   const auto width = [](const FfnPart& part) { return part.w->gate.rows; };
-  ForParts(kRowGrain, width, [&](const FfnPart& part, uint32_t begin, uint32_t end) {
+  ForParts(Split::kWeights, width, [&](const FfnPart& part, uint32_t begin, uint32_t end) {
     Multiply(part.w->gate, part.gate_in, begin, end, part.gate);
     Multiply(part.w->up, part.up_in, begin, end, part.up);
     for (uint32_t r = 0; r < part.gate.rows; ++r) {
@@ -226,14 +232,14 @@ void Backend::MultiplyGateAndUp() {
 
 void Backend::PrepareInner() {
   const auto rows = [](const FfnPart& part) { return part.gate.rows; };
-  ForParts(1, rows, [&](const FfnPart& part, uint32_t row, uint32_t) {
+  ForParts(Split::kRows, rows, [&](const FfnPart& part, uint32_t row, uint32_t) {
     PrepareRow(part.gate.row(row), part.down_in, part.w->down.cols, row);
   });
 }
 
 void Backend::MultiplyDown() {
   const auto width = [](const FfnPart& part) { return part.w->down.rows; };
-  ForParts(kRowGrain, width, [&](const FfnPart& part, uint32_t begin, uint32_t end) {
+  ForParts(Split::kWeights, width, [&](const FfnPart& part, uint32_t begin, uint32_t end) {
     Multiply(part.w->down, part.down_in, begin, end, part.y);
   });
 }
