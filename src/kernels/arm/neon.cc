@@ -15,7 +15,7 @@ constexpr MatrixKernels kFloatKernels{FloatPreparedBytes, FloatPrepare,
 
 template <class Packing, bool kGrouped>
 const MatrixKernels* IntegerKernels() {
-  static const MatrixKernels kernels{IntegerPreparedBytes<Packing>, IntegerPrepare<Packing>,
+  static const MatrixKernels kernels{PlanesPreparedBytes<Packing>, IntegerPrepare<Packing>,
                                      Multiply<IntegerCodec<Packing, kGrouped>>,
                                      ReferenceIntegerMatrix().multiply_transposed};
   return &kernels;

@@ -31,16 +31,6 @@ struct F16Loader {
   }
 };
 
-size_t FloatPreparedBytes(Format /*format*/, uint32_t cols) {
-  return RoundUpToLine(cols * sizeof(float));
-}
-
-void FloatPrepare(Format /*format*/, const float* x, uint32_t cols, std::byte* out) {
-  if (cols != 0) {
-    memcpy(out, x, cols * sizeof(float));
-  }
-}
-
 struct Lanes16 {
   float32x4_t quarter[4] = {vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0)};
 
@@ -67,6 +57,9 @@ struct Lanes16 {
 
 template <class Loader>
 struct FloatCodec {
+  static constexpr uint32_t kTileTokens = 4;
+  static constexpr size_t kTileBytes = SIZE_MAX;
+
   const std::byte* codes;
   uint32_t cols;
 

@@ -1,23 +1,14 @@
 // Products with integer weights of 8, 4 and 2 bits. Part of neon.cc.
 //
-// A packing cuts a row into chunks of 16 * kPlanes columns. Of a chunk, 16-bit lane j holds the
-// kPlanes neighbouring columns from kPlanes * j on, and plane p is the vector of their p-th ones, in two
-// registers of eight lanes. The activations are kept in the same planes. A register's products are
-// summed in two registers of four 32-bit lanes; adding neighbours at the end of a segment gives the
-// contract's virtual lanes.
-//
-// A prepared row: one scale per segment, padded to a line; then per segment eight starting sums (what
-// is stored exceeds the code by an offset, so minus the offset times the sum of the activations)
-// and the planes of its chunks. Columns that a chunk has beyond its segment have activation 0.
+// A register's products are summed in two registers of four 32-bit lanes; adding neighbours at the
+// end of a segment gives the contract's virtual lanes. kernels/planes_layout.h describes the planes.
 #pragma once
 
 #include "kernels/arm/neon_common.h"
+#include "kernels/planes_layout.h"
 
 namespace coli {
 namespace {
-
-constexpr uint32_t kMaxSegment = 256;
-constexpr uint32_t kPlaneLanes = 16;
 
 struct Plane {
   int16x8_t low;   // lanes 0..7
@@ -45,6 +36,7 @@ inline Plane BitsOf(const std::byte* chunk) {
 struct Int8Packing {
   static constexpr uint32_t kPlanes = 1;
   static constexpr uint32_t kChunkBytes = 16;
+  static constexpr uint32_t kSegment = kMaxSegment;
   static constexpr int32_t kOffset = 0;
   static size_t RowBytes(uint32_t cols) { return cols; }
   template <int kPlane>
@@ -58,6 +50,7 @@ struct Int8Packing {
 struct Int4Packing {
   static constexpr uint32_t kPlanes = 4;
   static constexpr uint32_t kChunkBytes = 32;
+  static constexpr uint32_t kSegment = kMaxSegment;
   static constexpr int32_t kOffset = 8;
   static size_t RowBytes(uint32_t cols) { return cols / 2 + cols % 2; }
   template <int kPlane>
@@ -70,17 +63,13 @@ struct Int4Packing {
 struct Int2Packing {
   static constexpr uint32_t kPlanes = 8;
   static constexpr uint32_t kChunkBytes = 32;
+  static constexpr uint32_t kSegment = kMaxSegment;
   static constexpr int32_t kOffset = 2;
   static size_t RowBytes(uint32_t cols) { return CeilDivide(cols, 4); }
   template <int kPlane>
   static Plane Get(const std::byte* chunk) {
     return BitsOf<2, kPlane>(chunk);
   }
-};
-
-struct SegmentCodes {
-  float scale;
-  int16_t codes[kMaxSegment];  // zero after the last column
 };
 
 // max |x| as bits: NaN and infinity compare above all finite values.
@@ -110,60 +99,18 @@ inline int16x4_t QuantizeFour(const float* x, float32x4_t scale) {
 }
 
 inline void QuantizeSegment(const float* x, uint32_t count, SegmentCodes& segment) {
-  const uint32_t bits = AbsmaxBits(x, count);
-  float absmax = 0;
-  memcpy(&absmax, &bits, sizeof(absmax));
-  const bool finite = bits < 0x7f800000U;
-  segment.scale = finite ? absmax / 32767.0F : __builtin_nanf("");
-  memset(segment.codes, 0, sizeof(segment.codes));
-  if (!finite || segment.scale == 0.0F) {
-    return;
-  }
-  const float32x4_t scale = vdupq_n_f32(segment.scale);
-  uint32_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    vst1_s16(segment.codes + i, QuantizeFour(x + i, scale));
-  }
-  if (i < count) {
-    float tail[4] = {};
-    memcpy(tail, x + i, (count - i) * sizeof(float));
-    vst1_s16(segment.codes + i, QuantizeFour(tail, scale));
-  }
-}
-
-template <class Packing>
-struct IntegerLayout {
-  static constexpr uint32_t kChunkColumns = kPlaneLanes * Packing::kPlanes;
-  static constexpr size_t kPlaneBytes = kPlaneLanes * sizeof(int16_t);
-  static constexpr size_t kChunkPlanesBytes = Packing::kPlanes * kPlaneBytes;
-  static constexpr size_t kSumsBytes = 8 * sizeof(int32_t);
-
-  uint32_t segment;  // columns
-  uint32_t segments;
-  uint32_t chunks;  // per segment
-  size_t scale_bytes;
-  size_t record_bytes;  // of one segment
-
-  IntegerLayout(Format format, uint32_t cols)
-      : segment(format.group != 0 ? format.group : kMaxSegment),
-        segments(CeilDivide(cols, segment)),
-        chunks(CeilDivide(segment, kChunkColumns)),
-        scale_bytes(RoundUpToLine(segments * sizeof(float))),
-        record_bytes(kSumsBytes + chunks * kChunkPlanesBytes) {}
-};
-
-template <class Packing>
-size_t IntegerPreparedBytes(Format format, uint32_t cols) {
-  const IntegerLayout<Packing> layout(format, cols);
-  return RoundUpToLine(layout.scale_bytes + layout.segments * layout.record_bytes);
+  QuantizeColumns<4>(x, count, AbsmaxBits(x, count), segment,
+                     [](const float* columns, float scale, int16_t* codes) {
+                       vst1_s16(codes, QuantizeFour(columns, vdupq_n_f32(scale)));
+                     });
 }
 
 // Writes the starting sums and the planes of a segment.
 template <class Packing>
 void WriteSegment(const SegmentCodes& segment, uint32_t chunks, std::byte* out) {
-  using Layout = IntegerLayout<Packing>;
+  using Layout = PlanesLayout<Packing>;
   int32_t sums[8] = {};
-  auto* planes = reinterpret_cast<int16_t*>(out + Layout::kSumsBytes);
+  auto* planes = reinterpret_cast<int16_t*>(out + kSumsBytes);
   for (uint32_t c = 0; c < chunks; ++c) {
     for (uint32_t i = 0; i < Layout::kChunkColumns; ++i) {
       const uint32_t column = c * Layout::kChunkColumns + i;
@@ -179,7 +126,7 @@ void WriteSegment(const SegmentCodes& segment, uint32_t chunks, std::byte* out) 
 
 template <class Packing>
 void IntegerPrepare(Format format, const float* x, uint32_t cols, std::byte* out) {
-  const IntegerLayout<Packing> layout(format, cols);
+  const PlanesLayout<Packing> layout(format, cols);
   memset(out, 0, layout.scale_bytes);
   for (uint32_t s = 0; s < layout.segments; ++s) {
     const uint32_t begin = s * layout.segment;
@@ -215,7 +162,9 @@ struct Sums {
 // kGrouped: one weight scale per segment, else per row.
 template <class Packing, bool kGrouped>
 struct IntegerCodec {
-  using Layout = IntegerLayout<Packing>;
+  using Layout = PlanesLayout<Packing>;
+  static constexpr uint32_t kTileTokens = 4;
+  static constexpr size_t kTileBytes = SIZE_MAX;
   static constexpr uint32_t kMaxChunks = CeilDivide(kMaxSegment, Layout::kChunkColumns);
 
   Layout layout;
@@ -240,7 +189,7 @@ struct IntegerCodec {
     if constexpr (kPlane < Packing::kPlanes) {
       const Plane weights = Packing::template Get<kPlane>(chunk);
       for (uint32_t t = 0; t < kTokens; ++t) {
-        sums[t].Add(weights, LoadPlane(planes + t * x_stride + kPlane * Layout::kPlaneBytes));
+        sums[t].Add(weights, LoadPlane(planes + t * x_stride + kPlane * kPlaneBytes));
       }
       AddPlanes<kPlane + 1, kTokens>(chunk, planes, x_stride, sums);
     }
@@ -251,7 +200,7 @@ struct IntegerCodec {
                                                      const std::byte* x, size_t x_stride,
                                                      float weight_scale, Lanes8* lanes) const {
     const std::byte* record = x + layout.scale_bytes + s * layout.record_bytes;
-    const std::byte* planes = record + Layout::kSumsBytes;
+    const std::byte* planes = record + kSumsBytes;
     Sums sums[kTokens];
     for (uint32_t c = 0; c < layout.chunks; ++c) {
       AddPlanes<0, kTokens>(weights + c * Packing::kChunkBytes,

@@ -2,17 +2,11 @@
 // avx2.cc.
 #pragma once
 
+#include "kernels/planes_layout.h"
 #include "kernels/x86/avx2_common.h"
 
 namespace coli {
 namespace {
-
-constexpr uint32_t kMaxSegment = 256;
-
-struct SegmentCodes {
-  float scale;
-  alignas(32) int16_t codes[kMaxSegment];  // zero after the last column
-};
 
 // max |x|, found on the bit patterns: NaN and infinity compare above all finite values.
 inline uint32_t AbsmaxBits(const float* x, uint32_t count) {
@@ -51,25 +45,10 @@ inline void QuantizeSixteen(const float* x, __m256 scale, int16_t* out) {
 }
 
 inline void QuantizeSegment(const float* x, uint32_t count, SegmentCodes& segment) {
-  const uint32_t bits = AbsmaxBits(x, count);
-  float absmax = 0;
-  memcpy(&absmax, &bits, sizeof(absmax));
-  const bool finite = bits < 0x7f800000U;
-  segment.scale = finite ? absmax / 32767.0F : __builtin_nanf("");
-  memset(segment.codes, 0, sizeof(segment.codes));
-  if (!finite || segment.scale == 0.0F) {
-    return;
-  }
-  const __m256 scale = _mm256_set1_ps(segment.scale);
-  uint32_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    QuantizeSixteen(x + i, scale, segment.codes + i);
-  }
-  if (i < count) {
-    float tail[16] = {};
-    memcpy(tail, x + i, (count - i) * sizeof(float));
-    QuantizeSixteen(tail, scale, segment.codes + i);
-  }
+  QuantizeColumns<16>(x, count, AbsmaxBits(x, count), segment,
+                      [](const float* columns, float scale, int16_t* codes) {
+                        QuantizeSixteen(columns, _mm256_set1_ps(scale), codes);
+                      });
 }
 
 }  // namespace

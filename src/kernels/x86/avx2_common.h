@@ -7,18 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/kernel_functions.h"
+#include "kernels/tiles.h"
 
 namespace coli {
 namespace {
-
-constexpr uint32_t kCacheLine = 64;
-
-inline uint32_t CeilDivide(uint32_t a, uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }
-
-inline size_t RoundUpToLine(size_t bytes) {
-  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
-}
 
 // The fixed order of additions: ((0+4)+(2+6)) + ((1+5)+(3+7)).
 inline float AddLanes(__m256 lanes) {

@@ -3,7 +3,7 @@
 // Sixteen virtual lanes in two registers; a prepared row is the f32 row itself.
 #pragma once
 
-#include "kernels/x86/avx2_tiles.h"
+#include "kernels/x86/avx2_common.h"
 
 namespace coli {
 namespace {
@@ -30,16 +30,6 @@ struct F16Loader {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
 };
-
-size_t FloatPreparedBytes(Format /*format*/, uint32_t cols) {
-  return RoundUpToLine(cols * sizeof(float));
-}
-
-void FloatPrepare(Format /*format*/, const float* x, uint32_t cols, std::byte* out) {
-  if (cols != 0) {
-    memcpy(out, x, cols * sizeof(float));
-  }
-}
 
 // Adds columns [0, count), count < 16, to the first `count` of the lanes.
 inline float AddLanesAndTail(__m256 low, __m256 high, const float* x, const float* weights,

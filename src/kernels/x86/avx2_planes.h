@@ -1,49 +1,16 @@
 // Products with integer weights, packed as avx2_packings.h says. Part of avx2.cc.
 //
-// The activations are kept in the planes of the weights: plane p of a chunk holds columns kPlanes * j
-// + p. So shifts and masks give vectors of 16-bit weights without widening, and multiply-adds sum
-// them into the contract's virtual lanes. What is stored exceeds the code by an offset; the sums start
-// at minus the offset times the sum of the activations of the lane.
-//
-// A prepared row: one scale per segment, padded to a line; then per segment eight starting sums and
-// the planes of its chunks. Columns that a chunk has beyond its segment have activation 0, so
-// whatever codes lie there do not count.
+// The activations are kept in the planes of the weights (kernels/planes_layout.h). So shifts and
+// masks give vectors of 16-bit weights without widening, and multiply-adds sum them into the
+// contract's virtual lanes.
 #pragma once
 
 #include "kernels/x86/avx2_activations.h"
+#include "kernels/x86/avx2_common.h"
 #include "kernels/x86/avx2_packings.h"
-#include "kernels/x86/avx2_tiles.h"
 
 namespace coli {
 namespace {
-
-constexpr uint32_t kPlaneBytes = 32;
-constexpr size_t kSumsBytes = 32;
-
-template <class Packing>
-struct PlanesLayout {
-  static constexpr uint32_t kChunkColumns = 16 * Packing::kPlanes;
-  static constexpr uint32_t kChunkPlanesBytes = Packing::kPlanes * kPlaneBytes;
-
-  uint32_t segment;  // columns
-  uint32_t segments;
-  uint32_t chunks;  // per segment
-  size_t scale_bytes;
-  size_t record_bytes;  // of one segment
-
-  PlanesLayout(Format format, uint32_t cols)
-      : segment(format.group != 0 ? format.group : Packing::kSegment),
-        segments(CeilDivide(cols, segment)),
-        chunks(CeilDivide(segment, kChunkColumns)),
-        scale_bytes(RoundUpToLine(segments * sizeof(float))),
-        record_bytes(kSumsBytes + size_t{chunks} * kChunkPlanesBytes) {}
-};
-
-template <class Packing>
-size_t PlanesPreparedBytes(Format format, uint32_t cols) {
-  const PlanesLayout<Packing> layout(format, cols);
-  return RoundUpToLine(layout.scale_bytes + layout.segments * layout.record_bytes);
-}
 
 // Columns 16i..16i+15 of a chunk, reordered so that 64-bit quarter p holds the four columns of
 // plane p.

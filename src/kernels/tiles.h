@@ -1,4 +1,6 @@
-// The loops over rows and tokens that every product shares. Part of avx2.cc.
+// The loops over rows and tokens that every product shares, and the bytes of a prepared float row.
+// Included by the .cc files of instruction sets: all of it has internal linkage, so that no function
+// compiled for one of them can stand in for one that runs on every CPU.
 //
 // A codec describes the products of one format:
 //   Codec(w)                                            shapes and pointers of a matrix
@@ -7,13 +9,24 @@
 //                             this much; else two
 #pragma once
 
-#include "kernels/x86/avx2_common.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/kernel_functions.h"
 
 namespace coli {
 namespace {
 
+constexpr uint32_t kCacheLine = 64;
 // Rows that stay in the second-level cache while all tokens pass over them.
 constexpr uint32_t kRowBlock = 64;
+
+constexpr uint32_t CeilDivide(uint32_t a, uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+inline size_t RoundUpToLine(size_t bytes) {
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
 
 // As many tiles of kTokens tokens as fit after `t`, which is moved past them.
 template <uint32_t kTokens, class Codec>
@@ -47,6 +60,17 @@ template <class Codec>
 void Multiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin, uint32_t row_end,
               float* y, size_t y_stride) {
   MultiplyRows(Codec(w), x, row_begin, row_end, y, y_stride);
+}
+
+// A row prepared for float weights is the f32 row itself.
+inline size_t FloatPreparedBytes(Format /*format*/, uint32_t cols) {
+  return RoundUpToLine(cols * sizeof(float));
+}
+
+inline void FloatPrepare(Format /*format*/, const float* x, uint32_t cols, std::byte* out) {
+  if (cols != 0) {
+    memcpy(out, x, cols * sizeof(float));
+  }
 }
 
 }  // namespace
