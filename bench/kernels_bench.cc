@@ -4,9 +4,9 @@
 //   kernels_bench                                                     everything
 //   kernels_bench --benchmark_filter='matvec/int4-row/.*/threads:2'   some
 //
-// The matrices have the shapes of GLM-5.2's experts, lie in huge pages, are used in random order and
-// come from RAM; every thread takes its share of the rows. What is compared alternates every few
-// matrices, so that both see the same neighbours; the best round of each counts.
+// The matrices have the shapes of GLM-5.2's experts, lie in huge pages, are used in random order
+// and come from RAM; every thread takes its share of the rows. What is compared alternates every
+// few matrices, so that both see the same neighbours; the best round of each counts.
 //
 // matvec/FORMAT/SHAPE/ISA/threads:N   one activation row, 1 GiB of weights. Counters: GB/s of
 //   weights (codes and scales), `read` GB/s of the plain read, `share` of the former in the latter.
@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "bench/plain_read.h"
+#include "bench/run_benchmarks.h"
 #include "kernels/dispatch.h"
 #include "tensor/format.h"
 
@@ -295,11 +296,5 @@ void RegisterAll() {
 
 int main(int argc, char** argv) {
   coli::RegisterAll();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
-    return 1;
-  }
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return coli::RunBenchmarks(argc, argv);
 }

@@ -23,6 +23,7 @@
 
 #include "backend/backend.h"
 #include "bench/plain_read.h"
+#include "bench/run_benchmarks.h"
 #include "kernels/dispatch.h"
 #include "tensor/format.h"
 
@@ -240,11 +241,5 @@ int main(int argc, char** argv) {
     add("batch/rows:" + std::to_string(rows),
         [&bench, rows](benchmark::State& state) { coli::Batch(state, bench, rows); });
   }
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
-    return 1;
-  }
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return coli::RunBenchmarks(argc, argv);
 }

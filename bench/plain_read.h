@@ -47,7 +47,8 @@ __attribute__((target("avx2"))) inline uint64_t PlainRead(const std::byte* p, si
   for (size_t k = 1; k < 8; ++k) {
     sum[0] = _mm256_add_epi64(sum[0], sum[k]);
   }
-  return static_cast<uint64_t>(_mm256_extract_epi64(sum[0], 0));
+  return static_cast<uint64_t>(_mm256_extract_epi64(sum[0], 0) + _mm256_extract_epi64(sum[0], 1) +
+                               _mm256_extract_epi64(sum[0], 2) + _mm256_extract_epi64(sum[0], 3));
 }
 #else
 inline uint64_t PlainRead(const std::byte* p, size_t bytes) {

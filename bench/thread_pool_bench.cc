@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 
+#include "bench/run_benchmarks.h"
 #include "sys/thread_pool.h"
 
 namespace coli {
@@ -125,11 +126,5 @@ int main(int argc, char** argv) {
         ->Iterations(4)
         ->UseRealTime();
   }
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
-    return 1;
-  }
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return coli::RunBenchmarks(argc, argv);
 }

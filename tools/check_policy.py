@@ -125,6 +125,7 @@ PATTERNS = (
     ),
     pattern("openmp", r"#\s*pragma\s+omp\b|\bomp_[a-z_]+\s*\(", "sys/thread_pool", is_cpp),
     pattern("todo", r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b", "do it or file it", source_file, True),
+    pattern("long-comment", r"^(?=.{101})\s*//", "100 columns, as code", is_cpp, True),
     pattern(
         "dead-code",
         # A statement, and not three words of prose in a row.

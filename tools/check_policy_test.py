@@ -38,6 +38,7 @@ CASES = (
     ("dead-code", "src/base/log.cc", "  // x = compute(y);", "  // x is what compute(y) gave; y is the input"),
     ("dead-code", "src/base/log.cc", "  // return Ok();", "  // returns Ok() when all is well;"),
     ("dead-code", "src/base/log.cc", "  // store->Acquire(layer);", "  // Acquire(layer) yields leases as they (slowly) come;"),
+    ("long-comment", "src/base/log.cc", "// " + "x" * 98, "// " + "x" * 97),
     ("home-path", "docs/guide.md", "cd /ho" + "me/someone/colibri", "cd colibri/home/x"),
     ("registry-host", "docs/guide.md", "https://py" + "pi.org/simple", "https://example.com/registry"),
     ("registry-host", "tools/a.txt", "https://download.py" + "torch.org/whl/cpu", "https://pytorch.org/docs"),

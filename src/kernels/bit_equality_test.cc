@@ -1,5 +1,5 @@
-// The bits of every instruction set beside those of the reference: formats x rows x columns x tokens,
-// with codes and activations at the ends of their ranges.
+// The bits of every instruction set beside those of the reference: formats x rows x columns x
+// tokens, with codes and activations at the ends of their ranges.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -25,36 +25,6 @@ bool CpuHasAvx2() {
 bool CpuHasAvxVnni() { return CpuHasAvx2() && __builtin_cpu_supports("avxvnni"); }
 #endif
 
-template <class Function>
-void FillGap(Function*& function, Function* reference) {
-  function = function != nullptr ? function : reference;
-}
-
-void FillGaps(VectorKernels& v, const VectorKernels& reference) {
-  FillGap(v.dot, reference.dot);
-  FillGap(v.axpy, reference.axpy);
-  FillGap(v.add, reference.add);
-  FillGap(v.scale, reference.scale);
-  FillGap(v.rms_norm, reference.rms_norm);
-  FillGap(v.layer_norm, reference.layer_norm);
-  FillGap(v.silu_mul, reference.silu_mul);
-  FillGap(v.sigmoid, reference.sigmoid);
-  FillGap(v.softmax, reference.softmax);
-  FillGap(v.rotate_pairs, reference.rotate_pairs);
-  FillGap(v.dots, reference.dots);
-  FillGap(v.axpys, reference.axpys);
-}
-
-KernelTable MakeTable(Isa isa, std::string_view name, const IsaKernels& kernels) {
-  KernelTable table{.isa = isa, .name = name, .matrix = {}, .vector = kernels.vector};
-  FillGaps(table.vector, ReferenceKernels().vector);
-  for (size_t i = 0; i < table.matrix.size(); ++i) {
-    table.matrix[i] =
-        kernels.matrix[i] != nullptr ? kernels.matrix[i] : ReferenceKernels().matrix[i];
-  }
-  return table;
-}
-
 struct Candidate {
   KernelTable table;
   bool supported;
@@ -79,6 +49,15 @@ std::string AvailableNames() {
 }
 
 }  // namespace
+
+KernelTable MakeTable(Isa isa, std::string_view name, const IsaKernels& kernels) {
+  KernelTable table{.isa = isa, .name = name, .matrix = {}, .vector = kernels.vector};
+  for (size_t i = 0; i < table.matrix.size(); ++i) {
+    table.matrix[i] =
+        kernels.matrix[i] != nullptr ? kernels.matrix[i] : ReferenceKernels().matrix[i];
+  }
+  return table;
+}
 
 std::vector<const KernelTable*> AvailableKernels() {
   std::vector<const KernelTable*> tables;

@@ -1,10 +1,10 @@
 // Activations as products with integer weights take them: quantised per segment of columns, in the
 // planes of the weights. Included by the .cc files of instruction sets, as kernels/tiles.h.
 //
-// A prepared row: one scale per segment, padded to a line; then per segment eight starting sums (what
-// is stored of a weight exceeds its code by an offset, so minus the offset times the sum of the
-// lane's activations) and the planes of its chunks of 16 * kPlanes columns. Of a chunk, 16-bit lane j
-// of plane p holds column kPlanes * j + p; columns beyond the segment have activation 0.
+// A prepared row: one scale per segment, padded to a line; then per segment eight starting sums
+// (what is stored of a weight exceeds its code by an offset, so minus the offset times the sum of
+// the lane's activations) and the planes of its chunks of 16 * kPlanes columns. Of a chunk, 16-bit
+// lane j of plane p holds column kPlanes * j + p; columns beyond the segment have activation 0.
 #pragma once
 
 #include "kernels/tiles.h"

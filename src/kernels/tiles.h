@@ -1,6 +1,6 @@
 // The loops over rows and tokens that every product shares, and the bytes of a prepared float row.
-// Included by the .cc files of instruction sets: all of it has internal linkage, so that no function
-// compiled for one of them can stand in for one that runs on every CPU.
+// Included by the .cc files of instruction sets: all of it has internal linkage, so that no
+// function compiled for one of them can stand in for one that runs on every CPU.
 //
 // A codec describes the products of one format:
 //   Codec(w)                                            shapes and pointers of a matrix

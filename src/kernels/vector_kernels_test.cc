@@ -141,16 +141,21 @@ TEST(VectorKernels, AxpysAddTheVectorsInAscendingOrder) {
     for (const size_t vectors : kBlockCounts) {
       for (const size_t n : kBlockSizes) {
         const VectorBlock block(0, vectors, n);
-        const std::vector<float> factors = SpikyValues(rows * vectors, 3);
-        const std::vector<float> start = SpikyValues(rows * n, 5);
+        const size_t factor_stride = vectors + 2;
+        const size_t stride = n + 3;
+        const std::vector<float> factors = SpikyValues(rows * factor_stride, 3);
+        const std::vector<float> start = SpikyValues(rows * stride, 5);
         std::vector<float> expected = start;
-        for (size_t i = 0; i < factors.size(); ++i) {
-          ReferenceVector().axpy(factors[i], block.pointers[i % vectors],
-                                 expected.data() + i / vectors * n, n);
+        for (size_t r = 0; r < rows; ++r) {
+          for (size_t k = 0; k < vectors; ++k) {
+            ReferenceVector().axpy(factors[r * factor_stride + k], block.pointers[k],
+                                   expected.data() + r * stride, n);
+          }
         }
         for (const KernelTable* table : AvailableKernels()) {
           std::vector<float> y = start;
-          table->vector.axpys({factors.data(), vectors, rows}, block.vectors(), n, y.data(), n);
+          table->vector.axpys({factors.data(), factor_stride, rows}, block.vectors(), n, y.data(),
+                              stride);
           ASSERT_TRUE(std::ranges::equal(y, expected, {}, BitsOf, BitsOf))
               << table->name << ": " << rows << " x " << vectors << " of " << n;
         }

@@ -51,7 +51,7 @@ const IsaKernels& NeonKernels() {
 #undef COLI_FORMAT
                                   },
                                   {Dot, Axpy, Add, Scale, RmsNorm, LayerNorm, SiluMul, SigmoidAll,
-                                   Softmax, RotatePairs, nullptr, nullptr}};
+                                   Softmax, RotatePairs, Dots, Axpys}};
   return kernels;
 }
 

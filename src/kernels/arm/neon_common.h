@@ -1,5 +1,5 @@
-// What the NEON kernels share. Included by neon.cc only. The eight virtual lanes of a product lie in
-// two registers.
+// What the NEON kernels share. Included by neon.cc only. The eight virtual lanes of a product lie
+// in two registers.
 #pragma once
 
 #include <arm_neon.h>

@@ -1,7 +1,8 @@
 // Products with integer weights of 8, 4 and 2 bits. Part of neon.cc.
 //
 // A register's products are summed in two registers of four 32-bit lanes; adding neighbours at the
-// end of a segment gives the contract's virtual lanes. kernels/planes_layout.h describes the planes.
+// end of a segment gives the contract's virtual lanes. kernels/planes_layout.h describes the
+// planes.
 #pragma once
 
 #include "kernels/arm/neon_common.h"

@@ -28,6 +28,22 @@ void Axpy(float scale, const float* x, float* y, size_t n) {
   }
 }
 
+void Dots(const FloatRows& a, const FloatVectors& b, size_t n, float* out, size_t out_stride) {
+  for (size_t r = 0; r < a.count; ++r) {
+    for (size_t k = 0; k < b.count; ++k) {
+      out[r * out_stride + k] = Dot(a.values + r * a.stride, b.vectors[k], n);
+    }
+  }
+}
+
+void Axpys(const FloatRows& factors, const FloatVectors& x, size_t n, float* y, size_t y_stride) {
+  for (size_t r = 0; r < factors.count; ++r) {
+    for (size_t k = 0; k < x.count; ++k) {
+      Axpy(factors.values[r * factors.stride + k], x.vectors[k], y + r * y_stride, n);
+    }
+  }
+}
+
 void Add(const float* x, float* y, size_t n) {
   size_t i = 0;
   for (; i + 4 <= n; i += 4) {

@@ -13,17 +13,7 @@ namespace coli::testing {
 #if defined(__x86_64__)
 // Runs where AVX2 does.
 inline const KernelTable& AvxVnniStandInTable() {
-  static const KernelTable table = [] {
-    const IsaKernels& kernels = AvxVnniStandIn();
-    KernelTable all = *AvailableKernels().front();
-    all.isa = Isa::kAvxVnni;
-    all.name = "avx-vnni, stand-in";
-    all.vector = kernels.vector;
-    for (size_t i = 0; i < all.matrix.size(); ++i) {
-      all.matrix[i] = kernels.matrix[i] != nullptr ? kernels.matrix[i] : all.matrix[i];
-    }
-    return all;
-  }();
+  static const KernelTable table = MakeTable(Isa::kAvxVnni, "avx-vnni, stand-in", AvxVnniStandIn());
   return table;
 }
 #endif

@@ -1,5 +1,5 @@
-// What the AVX2 kernels share. Included by avx2.cc only: everything here has internal linkage, so
-// that no function compiled for AVX2 can stand in for one that runs on every CPU.
+// What the AVX2 kernels share. Included through avx2_table.h only: everything here has internal
+// linkage, so that no function compiled for AVX2 can stand in for one that runs on every CPU.
 #pragma once
 
 #include <immintrin.h>
@@ -49,15 +49,14 @@ inline __m256i MultiplyAdd(__m256i sum, __m256i a, __m256i b) {
 inline __attribute__((always_inline)) void Pin(__m256i& sum) { __asm__("" : "+x"(sum)); }
 
 // Asks for the line `bytes` after `p`, which may lie outside the matrix: prefetches never fault.
-// Always inline: GCC 12 takes a function that only prefetches for one without effects and drops calls.
+// Always inline: with GCC 12 a call was seen to vanish, perhaps as one without effects.
 inline __attribute__((always_inline)) void PrefetchAhead(const void* p, uintptr_t bytes) {
   _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(p) + bytes), _MM_HINT_T0);
 }
 
-// Called for one piece of a stream after the other: where a page ends, asks for all of the page after
-// the one that begins, which may lie outside the matrix. In such bursts prefetches run at the speed
-// of memory, where one for every line as it passes stays a fifth below; but arithmetic waits for
-// them, so they suit kernels with little of it.
+// Called for one piece of a stream after the other: where a page ends, asks for all of the page
+// after the one that begins, which may lie outside the matrix. It suits kernels with little
+// arithmetic (docs/performance.md has the figures).
 inline __attribute__((always_inline)) void PrefetchNextPage(const std::byte* p, size_t bytes) {
   constexpr uintptr_t kPageBytes = 4096;
   const auto begin = reinterpret_cast<uintptr_t>(p);

@@ -1,8 +1,8 @@
 // Products with fp8-e4m3-b128 weights: e4m3 times the scale of its block, rounded to f32, then as
-// with other float weights. Part of avx2.cc.
+// with other float weights. Part of avx2_table.h.
 //
-// Exponent and fraction of e4m3 have their places in f16, too, where the bias is 15 instead of 7: the
-// same bits mean e4m3 / 256. So a shift and the conversion from f16 widen a code, subnormals
+// Exponent and fraction of e4m3 have their places in f16, too, where the bias is 15 instead of 7:
+// the same bits mean e4m3 / 256. So a shift and the conversion from f16 widen a code, subnormals
 // included, and the scale takes the factor of 256. Both steps are exact, because a scale is small
 // enough for 256 of it to be finite (FormatInfo::largest_scale).
 #pragma once

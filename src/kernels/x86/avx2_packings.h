@@ -1,8 +1,9 @@
-// How integer weights are packed, for the products of avx2_planes.h. Part of avx2.cc.
+// How integer weights are packed, for the products of avx2_planes.h. Part of avx2_table.h.
 //
 // A packing cuts a row into chunks of 16 * kPlanes columns. Of a chunk, 16-bit lane j holds the
-// kPlanes neighbouring columns from kPlanes * j on; plane p is a vector of sixteen 16-bit weights, the
-// p-th of every lane. The multiply-add of neighbouring lanes then sums 2 * kPlanes columns into each
+// kPlanes neighbouring columns from kPlanes * j on; plane p is a vector of sixteen 16-bit weights,
+// the p-th of every lane. The multiply-add of neighbouring lanes then sums 2 * kPlanes columns into
+// each
 // 32-bit lane, which is the contract's virtual lane (FormatInfo::lane_run).
 //
 //   kPlanes, kChunkBytes
@@ -24,6 +25,7 @@ namespace coli {
 namespace {
 
 struct F32Scale {
+  static constexpr bool kPrefetchPages = false;
   static constexpr size_t kScaleBytes = 4;
   static float Scale(const std::byte* scales, size_t i) {
     float scale = 0;
@@ -55,7 +57,6 @@ struct Int8Packing : F32Scale {
 
 // Code + 8; element 2j in the low nibble of byte j.
 struct Int4Packing : F32Scale {
-  static constexpr bool kPrefetchPages = false;
   static constexpr uint32_t kPlanes = 4;
   static constexpr uint32_t kChunkBytes = 32;
   static constexpr int32_t kOffset = 8;
@@ -81,7 +82,6 @@ struct Int4Packing : F32Scale {
 
 // Code + 2; element 4j + k in bits 2k and 2k + 1 of byte j.
 struct Int2Packing : F32Scale {
-  static constexpr bool kPrefetchPages = false;
   static constexpr uint32_t kPlanes = 8;
   static constexpr uint32_t kChunkBytes = 32;
   static constexpr int32_t kOffset = 2;
@@ -108,7 +108,6 @@ struct Int2Packing : F32Scale {
 // Code + 4 in groups of 64 columns: 16 bytes with the two low bits, packed like int2, and 8 bytes
 // with the high bits, element 8j + b in bit b of byte j. Groups are whole, also the last one.
 struct Int3Packing : F32Scale {
-  static constexpr bool kPrefetchPages = false;
   static constexpr uint32_t kPlanes = 4;
   static constexpr uint32_t kChunkBytes = 24;
   static constexpr int32_t kOffset = 4;
@@ -161,8 +160,8 @@ struct Int3Packing : F32Scale {
   }
 };
 
-// e2m1 nibbles in the order of int4, groups of 32 columns. The code is twice the value, the scale the
-// byte e of 2^(e - 128).
+// e2m1 nibbles in the order of int4, groups of 32 columns. The code is twice the value, the scale
+// the byte e of 2^(e - 128).
 struct Mxfp4Packing {
   static constexpr bool kPrefetchPages = false;
   static constexpr uint32_t kPlanes = 2;

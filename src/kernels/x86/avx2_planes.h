@@ -1,4 +1,4 @@
-// Products with integer weights, packed as avx2_packings.h says. Part of avx2.cc.
+// Products with integer weights, packed as avx2_packings.h says. Part of avx2_table.h.
 //
 // The activations are kept in the planes of the weights (kernels/planes_layout.h). So shifts and
 // masks give vectors of 16-bit weights without widening, and multiply-adds sum them into the

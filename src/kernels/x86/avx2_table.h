@@ -1,5 +1,6 @@
-// The kernels of 256-bit registers as a table, kKernels. Included by the .cc files of the instruction
-// sets that have such registers; they say before how 16-bit products are summed (avx2_common.h).
+// The kernels of 256-bit registers as a table, kKernels. Included by the .cc files of the
+// instruction sets that have such registers; they say before how 16-bit products are summed
+// (avx2_common.h).
 #pragma once
 
 #include "kernels/x86/avx2_float.h"

@@ -1,4 +1,4 @@
-// Functions on f32 vectors. Part of avx2.cc.
+// Functions on f32 vectors. Part of avx2_table.h.
 #pragma once
 
 #include "kernels/exp_constants.h"
