@@ -8,8 +8,9 @@
 namespace coli {
 namespace {
 
-// Weight rows handed to a thread at a time: many, so that a thread reads long runs of memory; at most
-// an eighth of its share, so that a thread that is held up by a neighbour holds nobody up.
+// Weight rows handed to a thread at a time: many, so that a thread reads long runs of memory; at
+// most an eighth of its share, so that a thread that is held up by a neighbour delays the others
+// little.
 size_t RowGrain(size_t rows, size_t threads) {
   constexpr size_t kChunksPerThread = 8;
   return std::clamp<size_t>(rows / (threads * kChunksPerThread), 8, 64);
@@ -58,6 +59,7 @@ Backend::Prepared Backend::Prepare(ConstMatrixView x, Format format, size_t slot
 }
 
 void Backend::MatMul(ConstMatrixView x, std::span<const Product> products) {
+  COLI_CHECK(room_.rows > 0);
   for (uint32_t first = 0; first < x.rows; first += room_.rows) {
     MatMulPass(x.Rows(first, std::min(room_.rows, x.rows - first)), products, first);
   }

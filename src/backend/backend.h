@@ -115,8 +115,8 @@ class Backend {
   void MultiplyGateAndUp();
   void PrepareInner();
   void MultiplyDown();
-  // body(part, begin, end) for ranges that together cover [0, size(part)) of every part: its rows, or
-  // rows of its weights.
+  // body(part, begin, end) for ranges that together cover [0, size(part)) of every part: its rows,
+  // or rows of its weights.
   enum class Split : uint8_t { kRows, kWeights };
   template <class Size, class Body>
   void ForParts(Split split, const Size& size, const Body& body);

@@ -11,9 +11,9 @@ namespace coli {
 namespace {
 
 constexpr size_t kFloatsPerLine = 16;
-// A latent that was read serves this many heads; their scores and mixtures stay in the L2 cache.
+// A latent that was read serves this many heads.
 constexpr uint32_t kHeadBlock = 16;
-// Keys whose latents stay in the L1 cache while the heads of a block use them.
+// Keys that the heads of a block use together: sized for the L1 cache at GLM-5.2's width.
 constexpr size_t kKeyBlock = 12;
 
 size_t Padded(size_t floats) { return AlignUp(floats, kFloatsPerLine); }
@@ -58,7 +58,7 @@ class Keys {
   size_t count_;
 };
 
-// Heads of one row that a thread computes together: few enough that every thread has some. No
+// Heads of one row that a thread computes together: about an even share. No
 // result depends on it.
 uint32_t HeadsTogether(size_t rows, uint32_t heads, size_t threads) {
   const size_t share = CeilDiv(rows * heads, threads);

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "backend/backend.h"
 #include "model/model_config.h"

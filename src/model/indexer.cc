@@ -13,8 +13,8 @@ namespace {
 // says.
 constexpr float kKeyNormEps = 1e-6F;
 // Keys scored by a thread at a time.
-constexpr size_t kKeyGrain = 256;
-// Keys that stay in the L1 cache while all heads use them.
+constexpr size_t kKeyGrain = 240;
+// Keys that all heads use together; kKeyGrain is a multiple.
 constexpr size_t kKeyBlock = 24;
 // Heads whose products are kept at a time.
 constexpr uint32_t kHeadBlock = 32;
@@ -40,8 +40,8 @@ struct Cut {
   uint32_t ties;
 };
 
-// The `count` best: digit by digit, the highest first, a histogram of the scores that agree with the
-// cut so far tells its next digit. 0 < count <= scores.size().
+// The `count` best: digit by digit, the highest first, a histogram of the scores that agree with
+// the cut so far tells its next digit. 0 < count <= scores.size().
 Cut FindCut(std::span<const float> scores, uint32_t count) {
   constexpr uint32_t kDigitBits = 8;
   Cut cut{.rank = 0, .ties = count};
@@ -108,48 +108,48 @@ void Indexer::AppendKeys(Step& step) const {
 }
 
 Status Indexer::SelectRow(Step& step, size_t r, std::span<float> scores) const {
-  const uint32_t heads = config_.indexer.heads;
-  const uint32_t dim = config_.indexer.head_dim;
-  const float head_scale = 1.0F / std::sqrt(static_cast<float>(heads));
-  const float dim_scale = 1.0F / std::sqrt(static_cast<float>(dim));
-  const float* const q = step.a.index_q.row(r);
-  const float* const weights = step.a.index_weights.row(r);
-  const KvCache& cache = step.cache(r);
-  const uint32_t keys = step.row(r).position + 1;
-  const VectorKernels& v = backend_.vector();
-  // score(t) of a block of keys, from the products of every head with every key.
-  const auto score_block = [&](size_t first, size_t count) {
-    std::array<const float*, kKeyBlock> block;
-    for (size_t i = 0; i < count; ++i) {
-      block[i] = cache.index_key(layer_, static_cast<uint32_t>(first + i));
-    }
-    std::array<float, kHeadBlock * kKeyBlock> dots;
-    std::fill_n(scores.begin() + static_cast<ptrdiff_t>(first), count, 0.0F);
-    for (uint32_t h = 0; h < heads; h += kHeadBlock) {
-      const uint32_t together = std::min(kHeadBlock, heads - h);
-      v.dots({q + size_t{h} * dim, dim, together}, {block.data(), count}, dim, dots.data(),
-             kKeyBlock);
-      for (uint32_t i = 0; i < together; ++i) {
-        float* const head_dots = &dots[i * kKeyBlock];
-        ScalePositive(dim_scale, head_dots, count);
-        v.axpy(weights[h + i] * head_scale, head_dots, &scores[first], count);
-      }
-    }
-  };
-  backend_.pool().ParallelFor(keys, kKeyGrain, [&](size_t begin, size_t end, size_t) {
+  scores = scores.first(step.row(r).position + size_t{1});
+  backend_.pool().ParallelFor(scores.size(), kKeyGrain, [&](size_t begin, size_t end, size_t) {
     for (size_t first = begin; first < end; first += kKeyBlock) {
-      score_block(first, std::min(kKeyBlock, end - first));
+      ScoreKeys(step, r, first, scores.subspan(first, std::min(kKeyBlock, end - first)));
     }
   });
-  if (!std::ranges::all_of(scores.first(keys), [](float score) { return std::isfinite(score); })) {
+  if (!std::ranges::all_of(scores, [](float score) { return std::isfinite(score); })) {
     return Fail(
         ErrorCode::kNumeric,
         "layer {}, position {}: a score of the indexer is not finite; are the weights damaged?",
         Raw(layer_), step.row(r).position);
   }
   const uint32_t count = config_.indexer.top_k;
-  SelectTopK(scores.first(keys), count, step.selection.SelectSome(r, count));
+  SelectTopK(scores, count, step.selection.SelectSome(r, count));
   return Ok();
+}
+
+// From the products of every head with every key.
+void Indexer::ScoreKeys(const Step& step, size_t r, size_t first, std::span<float> scores) const {
+  const uint32_t heads = config_.indexer.heads;
+  const uint32_t dim = config_.indexer.head_dim;
+  const float head_scale = 1.0F / std::sqrt(static_cast<float>(heads));
+  const float dim_scale = 1.0F / std::sqrt(static_cast<float>(dim));
+  const float* const q = step.a.index_q.row(r);
+  const float* const weights = step.a.index_weights.row(r);
+  const VectorKernels& v = backend_.vector();
+  std::array<const float*, kKeyBlock> keys;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    keys[i] = step.cache(r).index_key(layer_, static_cast<uint32_t>(first + i));
+  }
+  std::array<float, kHeadBlock * kKeyBlock> dots;
+  std::ranges::fill(scores, 0.0F);
+  for (uint32_t h = 0; h < heads; h += kHeadBlock) {
+    const uint32_t together = std::min(kHeadBlock, heads - h);
+    v.dots({q + size_t{h} * dim, dim, together}, {keys.data(), scores.size()}, dim, dots.data(),
+           kKeyBlock);
+    for (uint32_t i = 0; i < together; ++i) {
+      float* const head_dots = &dots[i * kKeyBlock];
+      ScalePositive(dim_scale, head_dots, scores.size());
+      v.axpy(weights[h + i] * head_scale, head_dots, scores.data(), scores.size());
+    }
+  }
 }
 
 void SelectTopK(std::span<const float> scores, uint32_t count, uint32_t* selected) {

@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "backend/backend.h"
 #include "model/model_config.h"
@@ -25,7 +24,7 @@ namespace coli {
 
 class Indexer {
  public:
-  // References must outlive the indexer. `context`: the largest number of keys of a sequence.
+  // References must outlive the indexer.
   Indexer(const ModelConfig& config, const IndexerWeights& weights, LayerId layer,
           Backend& backend);
 
@@ -38,6 +37,8 @@ class Indexer {
   void Project(Step& step) const;
   void AppendKeys(Step& step) const;
   Status SelectRow(Step& step, size_t r, std::span<float> scores) const;
+  // The scores of row r with keys first, first + 1, ...; at most a block of them.
+  void ScoreKeys(const Step& step, size_t r, size_t first, std::span<float> scores) const;
 
   const ModelConfig& config_;
   const IndexerWeights& w_;

@@ -40,6 +40,9 @@ Status Layer::Run(Step& step, LayerScratch& scratch) const {
   }
   Normalize(step, w_.post_attention_norm);
   COLI_RETURN_IF_ERROR(FeedForward(step, scratch));
+  if (step.Abandoned()) {  // not all experts were computed
+    return Ok();
+  }
   AddToResidual(step);
   return CheckFinite(step);
 }

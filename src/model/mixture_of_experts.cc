@@ -109,10 +109,10 @@ Status MixtureOfExperts::Run(Step& step, ExpertPlan& plan, RouteScratch& route) 
   plan.Group(step.rows());
   while (const std::optional<ExpertPlan::Window> window = plan.NextWindow()) {
     COLI_RETURN_IF_ERROR(RunWindow(step, plan, *window));
-    SumWindow(step, plan, *window);
     if (step.Abandoned()) {
       break;
     }
+    SumWindow(step, plan, *window);
   }
   return Ok();
 }

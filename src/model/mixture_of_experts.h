@@ -3,11 +3,12 @@
 //   MoE(m) = sum over chosen e, ascending, of w_e ffn_e(m)  +  ffn_shared(m)
 //
 // The chosen experts of all rows are one list, ascending, each with the rows that chose it; the
-// shared expert comes last, with all rows. It is computed in windows of bounded size: within a window
-// experts are computed in whatever order their bytes are there, those that are there at the same
-// time together; the outputs of a window are summed in expert order before the next one begins. So
-// the result does not depend on the cache, every expert is asked for once (one that a window's end
-// cuts, twice in a row), and what is held does not grow with the rows of a step.
+// shared expert comes last, with all rows. It is computed in windows of bounded size: within a
+// window experts are computed in whatever order their bytes are there, those that are there at the
+// same time together; the outputs of a window are summed in expert order before the next one
+// begins. So the result does not depend on the cache, every expert is asked for once in each window
+// that it has uses in (one, but for an expert that fills a window alone), and what is held does not
+// grow with the rows of a step.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,8 @@ class ExpertPlan {
   // The experts that any row chose, ascending. The shared expert is none of them.
   std::span<const ExpertId> experts() const { return experts_; }
 
-  // A range of uses, which are in the order of experts and, for one expert, of rows; and the experts
-  // that it touches. Number experts().size() is the shared expert.
+  // A range of uses, which are in the order of experts and, for one expert, of rows; and the
+  // experts that it touches. Number experts().size() is the shared expert.
   struct Window {
     uint32_t first_use;
     uint32_t end_use;
