@@ -245,7 +245,7 @@ Result<DraftAcceptance> MeasureShown(CommandContext& context, const EngineOption
 // result.
 void NotePart(CommandContext& context, const Count& count) {
   if (Output* notes = context.notes()) {
-    notes->Write(fmt::format("coli: interrupted: {} of the first {} prompts right\n", count.right,
+    notes->Write(fmt::format("coli: so far: {} of the first {} prompts right\n", count.right,
                              count.prompts));
   }
 }

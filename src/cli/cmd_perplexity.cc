@@ -133,7 +133,7 @@ void NotePart(CommandContext& context, const TextScore& score) {
             : fmt::format("{:.4f} bits per token over the first {} tokens",
                           score.bits / static_cast<double>(score.scored_tokens),
                           score.scored_tokens);
-    notes->Write(fmt::format("coli: interrupted: {}\n", so_far));
+    notes->Write(fmt::format("coli: so far: {}\n", so_far));
   }
 }
 

@@ -12,15 +12,14 @@
 namespace coli {
 namespace {
 
-constexpr std::string_view kDefaultFormat = "int4-row";
-
 uint32_t Number(const CommandLine& line, std::string_view flag, uint32_t otherwise) {
   return static_cast<uint32_t>(line.Integer(flag).value_or(otherwise));
 }
 
 // The shape that the flags describe. Error: kInvalidArgument for a size of a named shape.
-Result<SynthShape> ChooseShape(const CommandLine& line) {
-  const std::string name = line.Text("shape").value_or("tiny");
+Result<SynthShape> ChooseShape(const CommandContext& context) {
+  const CommandLine& line = context.line;
+  const std::string name = *context.options.Text("shape");
   const bool custom = name == "custom";
   SynthShape shape = *NamedShape(custom ? "mid" : name);
   for (const char* flag : {"hidden", "inner", "experts", "active", "heads"}) {
@@ -42,6 +41,11 @@ Result<SynthShape> ChooseShape(const CommandLine& line) {
   return shape;
 }
 
+int WrongUsage(CommandContext& context, std::string_view message) {
+  context.err.Write(OneLine(fmt::format("coli: {}", message)) + "\n");
+  return kExitUsage;
+}
+
 // The built-in model's text, so that the new one can read and write.
 Status BorrowText(SynthOptions& options) {
   COLI_ASSIGN_OR_RETURN(const ModelChoice built_in, ChooseModel(std::nullopt, ThisExecutable()));
@@ -59,26 +63,29 @@ Result<int> SynthCommand(CommandContext& context) {
   using Clock = std::chrono::steady_clock;
   const auto out = context.line.Text("out");
   if (!out || out->empty()) {
-    context.err.Write("coli: coli synth needs --out DIR; see coli synth --help\n");
-    return kExitUsage;
+    return WrongUsage(context, "coli synth needs --out DIR; see coli synth --help");
+  }
+  const auto shape = ChooseShape(context);
+  if (!shape) {
+    return WrongUsage(context, shape.error().message);
   }
   SynthOptions options;
-  const auto shape = ChooseShape(context.line);
-  if (!shape) {
-    context.err.Write("coli: " + OneLine(shape.error().message) + "\n");
-    return kExitUsage;
-  }
   options.shape = *shape;
-  options.expert_format = context.line.Text("expert-format").value_or(std::string(kDefaultFormat));
+  options.expert_format = context.line.Text("expert-format").value_or(options.expert_format);
+  if (!IsFileFormat(options.expert_format)) {
+    return WrongUsage(context, fmt::format("--expert-format: expected a format that files can "
+                                           "have, found \"{}\"",
+                                           options.expert_format));
+  }
   options.out = *out;
-  options.seed = context.line.Integer("seed").value_or(1);
+  options.seed = context.line.Integer("seed").value_or(options.seed);
   COLI_RETURN_IF_ERROR(BorrowText(options));
   const SignalWatch signals(SignalWatch::Second::kEndsUs);
   Progress progress(context.notes(), "writing the model", ProgressUnit::kBytes);
   options.progress = [&](uint64_t done, uint64_t total) { progress.Update(done, total); };
   options.cancelled = [&] { return signals.came(); };
   const Clock::time_point start = Clock::now();
-  const Status written = Synthesize(options);
+  const auto written = Synthesize(options);
   progress.Clear();
   if (!written && written.error().code == ErrorCode::kCancelled) {
     return StatusAfter(signals);
@@ -86,9 +93,8 @@ Result<int> SynthCommand(CommandContext& context) {
   COLI_RETURN_IF_ERROR(written);
   if (Output* notes = context.notes()) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    notes->Write(Harmless(fmt::format("coli: {}: {} layers, {} in {}; its answers mean nothing\n",
-                                      *out, options.shape.num_hidden_layers,
-                                      FormatBytes(SynthBytes(options)), FormatDuration(seconds))));
+    notes->Write(Harmless(fmt::format("coli: {}: {} in {}; its answers mean nothing\n", *out,
+                                      FormatBytes(*written), FormatDuration(seconds))));
   }
   return kExitOk;
 }

@@ -209,25 +209,25 @@ Result<std::variant<CommandLine, PrintAndLeave>> ParseVerb(const VerbSpec& verb,
 }  // namespace
 
 bool CommandLine::Has(std::string_view flag) const {
-  return std::any_of(flags.begin(), flags.end(), [&](const auto& entry) {
-    const bool* on = std::get_if<bool>(&entry.second);
-    return entry.first->name == flag && on != nullptr && *on;
-  });
+  const OptionValue* value = Find(flag);
+  const bool* on = value == nullptr ? nullptr : std::get_if<bool>(value);
+  return on != nullptr && *on;
 }
 
 std::optional<std::string> CommandLine::Text(std::string_view flag) const {
-  const auto found = std::find_if(flags.begin(), flags.end(),
-                                  [&](const auto& entry) { return entry.first->name == flag; });
-  return found == flags.end() ? std::nullopt : std::optional(std::get<std::string>(found->second));
+  const OptionValue* value = Find(flag);
+  return value == nullptr ? std::nullopt : std::optional(std::get<std::string>(*value));
 }
 
 std::optional<uint64_t> CommandLine::Integer(std::string_view flag) const {
-  for (const auto& [spec, value] : flags) {
-    if (spec->name == flag) {
-      return std::get<uint64_t>(value);
-    }
-  }
-  return std::nullopt;
+  const OptionValue* value = Find(flag);
+  return value == nullptr ? std::nullopt : std::optional(std::get<uint64_t>(*value));
+}
+
+const OptionValue* CommandLine::Find(std::string_view flag) const {
+  const auto found = std::find_if(flags.begin(), flags.end(),
+                                  [&](const auto& entry) { return entry.first->name == flag; });
+  return found == flags.end() ? nullptr : &found->second;
 }
 
 std::string MainHelp() {

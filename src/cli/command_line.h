@@ -34,6 +34,7 @@ struct CommandLine {
   bool Has(std::string_view flag) const;  // a switch that belongs to this call
   std::optional<std::string> Text(std::string_view flag) const;  // a text that belongs to this call
   std::optional<uint64_t> Integer(std::string_view flag) const;
+  const OptionValue* Find(std::string_view flag) const;  // nullptr: not given
 };
 
 // Help or the version was asked for: print this and be done.

@@ -22,7 +22,7 @@ constexpr auto kTable = std::to_array<OptionSpec>({
              "window. Not set: 4096, or less if the model has less."},
     {.name = "ram", .type = OptionType::kBytes, .verbs = kAll,
      .group = "Model and machine", .value_name = "SIZE", .min = 1, .max = 0x1p62,
-     .help = "Memory for the whole process, for example 20G. Not set: what the machine has "
+     .help = "Memory for the whole process, for example 20G (G is 1024^3 bytes). Not set: what the machine has "
              "available, less a reserve."},
     {.name = "threads", .type = OptionType::kInteger, .verbs = kAll,
      .group = "Model and machine", .value_name = "N", .min = 1, .max = 1024,
@@ -77,8 +77,8 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .help = "Drop tokens less likely than this fraction of the likeliest."},
     {.name = "seed", .type = OptionType::kInteger, .verbs = kAnswer | kSynthVerb,
      .group = "Answers", .value_name = "N", .min = 0, .max = 0x1p53,
-     .help = "Seed of sampling: same seed, same prompt, same answer. Not set: a new one each "
-             "time, shown by `--json`."},
+     .help = "Seed of sampling: same seed, same prompt, same answer. Not set: a new one each time, "
+             "shown by `--json`. synth: seed of the weights, by flag only; not set: 1."},
     {.name = "max-tokens", .type = OptionType::kInteger, .verbs = kAnswer | kAskVerb,
      .group = "Answers", .value_name = "N", .min = 1, .max = kManyTokens,
      .help = "Longest answer in tokens. Not set: until the context window is full."},
@@ -129,8 +129,9 @@ constexpr auto kTable = std::to_array<OptionSpec>({
              "before it. Not set: half of the window."},
     {.name = "shape", .type = OptionType::kChoice, .verbs = kSynthVerb, .flag_only = true,
      .group = "This call", .value_name = "NAME", .choices = "glm-5.2|mid|tiny|custom",
-     .help = "Sizes of the model to write. custom: those of mid, with --hidden, --inner, --experts, "
-             "--active and --heads. Not set: tiny."},
+     .default_text = "tiny",
+     .help = "Sizes of the model to write. custom: those of mid, with --hidden, --inner, "
+             "--experts, --active and --heads."},
     {.name = "layers", .type = OptionType::kInteger, .verbs = kSynthVerb, .flag_only = true,
      .group = "This call", .value_name = "N", .min = 1, .max = 1024,
      .help = "Layers to write. Not set: all of the shape."},

@@ -1,8 +1,8 @@
 #include "engine/memory_plan.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "base/checked_math.h"
 #include "model/kv_cache.h"
 
 namespace coli {
@@ -26,8 +26,8 @@ uint64_t ExpertBytesWanted(const PlanInputs& inputs, const EngineOptions& option
   return std::min(inputs.expert_bytes, *options.cache_experts * inputs.largest_expert_bytes);
 }
 
-std::string Megabytes(uint64_t bytes) {
-  return fmt::format("{:.0f} MB", std::ceil(static_cast<double>(bytes) / 1e6));
+std::string Megabytes(uint64_t bytes) {  // rounded up: what is needed is never said too small
+  return fmt::format("{} MB", CeilDiv(bytes, 1'000'000));
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
         Megabytes(plan.total()), Megabytes(plan.dense_bytes), Megabytes(plan.kv_bytes_per_sequence),
         plan.context, Megabytes(plan.scratch_bytes),
         Megabytes(plan.expert_cache_bytes + plan.staging_bytes), Megabytes(plan.program_bytes),
-        Megabytes(plan.budget_bytes));
+        fmt::format("{} MB", plan.budget_bytes / 1'000'000));
   }
   uint64_t left = plan.budget_bytes - plan.total();
   // More sequences only from what a token's experts do not need: a cache below that reads

@@ -102,8 +102,8 @@ class ExpertStore {
   // over; the store stays usable.
   Result<std::optional<Ready>> Next();
 
-  // Next would hand out an expert at once, and none of the batch waits for a lease to be given back:
-  // leases may be collected and the experts computed together.
+  // Next would hand out an expert at once, and none of the batch waits for a lease to be given
+  // back: leases may be collected and the experts computed together.
   bool MayCollect() const { return !ready_.empty() && waiting_.empty() && !error_; }
 
   const ExpertStoreStats& stats() const { return stats_; }

@@ -21,7 +21,7 @@ uint64_t MixSeeds(uint64_t a, uint64_t b);
 // Thread-compatible.
 class RowPool {
  public:
-  // Takes about kPoolBytes. Errors: those of QuantizeRows.
+  // Takes about kPoolBytes, or eight blocks where that is more. Errors: those of QuantizeRows.
   static Result<RowPool> Create(Format format, uint32_t cols, float deviation, uint64_t seed);
 
   static constexpr uint64_t kPoolBytes = uint64_t{2} << 20;

@@ -33,12 +33,12 @@ struct SynthShape {
   uint32_t vocab_size = 0;
 
   bool IsSparse(uint32_t layer) const { return layer >= first_k_dense_replace; }
-  // GLM-5.2's schedule: the first three layers and then every fourth have an indexer of their own.
+  // GLM-5.2's schedule: layers 0, 1, 2 and then every fourth have an indexer of their own.
   bool HasIndexer(uint32_t layer) const { return layer < 2 || (layer - 2) % 4 == 0; }
 };
 
-// "glm-5.2": the layers of the real model, to the element; "mid", "tiny": proportions like it at a
-// hundredth and a ten-thousandth of the size. Without a vocabulary. Nothing for other names.
+// "glm-5.2": the layers of the real model, to the element; "mid" and "tiny": the same kind of
+// model, much smaller. Without a vocabulary. Nothing for other names.
 std::optional<SynthShape> NamedShape(std::string_view name);
 std::string ShapeNames();  // for messages: "glm-5.2, mid, tiny"
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -30,34 +31,47 @@ constexpr uint32_t kChunkBytes = 4U << 20;
 constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;
 constexpr uint64_t kSpareBytes = uint64_t{64} << 20;  // of the drive, for headers and text
 
-bool IsRouted(const SynthTensor& tensor) {
-  return tensor.name.find(".experts.") != std::string::npos;
+// Of experts in files.
+std::optional<Format> FileFormat(std::string_view name) {
+  const std::optional<Format> format = ParseFormat(name);
+  return format && format->id != FormatId::kMxfp4 ? format : std::nullopt;
 }
 
-// Of experts in files.
-Result<Format> FileFormat(const std::string& name) {
-  const std::optional<Format> format = ParseFormat(name);
-  if (!format || format->id == FormatId::kMxfp4) {
-    return Fail(ErrorCode::kUnsupported, "expert-format: files have no format \"{}\"", name);
+// The tensors of every file.
+using Files = std::vector<std::vector<SynthTensor>>;
+
+Files ListFiles(const SynthShape& shape, Format experts) {
+  Files files = {EndTensors(shape)};
+  for (uint32_t layer = 0; layer < shape.num_hidden_layers; ++layer) {
+    files.push_back(LayerTensors(shape, layer, experts));
   }
-  return *format;
+  return files;
+}
+
+uint64_t BytesOf(const Files& files) {
+  uint64_t bytes = 0;
+  for (const std::vector<SynthTensor>& tensors : files) {
+    for (const SynthTensor& tensor : tensors) {
+      bytes += tensor.code_bytes() + tensor.scale_bytes();
+    }
+  }
+  return bytes;
 }
 
 // The files of one model.
 class Writer {
  public:
-  Writer(const SynthOptions& options, Format experts)
-      : options_(options), experts_(experts), total_(SynthBytes(options)) {}
+  Writer(const SynthOptions& options, const Files& files)
+      : options_(options), files_of_tensors_(files), total_(BytesOf(files)) {}
 
   Status Run() {
-    uint32_t number = 0;
-    COLI_RETURN_IF_ERROR(WriteFile(number++, EndTensors(options_.shape)));
-    for (uint32_t layer = 0; layer < options_.shape.num_hidden_layers; ++layer) {
-      COLI_RETURN_IF_ERROR(WriteFile(number++, LayerTensors(options_.shape, layer, experts_)));
-    }
     for (const fs::path& file : options_.text_files) {
       COLI_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(file, kMaxTextBytes));
       COLI_RETURN_IF_ERROR(WriteText(file.filename(), text));
+    }
+    for (size_t number = 0; number < files_of_tensors_.size(); ++number) {
+      COLI_RETURN_IF_ERROR(WriteFile(number, files_of_tensors_[number]));
+      tokens_.clear();
     }
     return WriteText("config.json", ConfigText(options_.shape));
   }
@@ -72,28 +86,30 @@ class Writer {
 
  private:
   Status WriteText(const fs::path& name, const std::string& text) {
+    COLI_RETURN_IF_ERROR(WriteNewTextFile(options_.out / name, text));
     files_.push_back(options_.out / name);
-    return WriteNewTextFile(files_.back(), text);
+    return Ok();
   }
 
-  // All scales, vectors and f32 matrices first, then the codes: the order of published containers.
-  Status WriteFile(uint32_t number, const std::vector<SynthTensor>& tensors) {
+  // All scales first, then everything else: an expert is two runs of bytes.
+  Status WriteFile(size_t number, const std::vector<SynthTensor>& tensors) {
     std::vector<TensorEntry> entries;
     OrderedJson stamps = OrderedJson::object();
     for (const SynthTensor& tensor : tensors) {
       if (tensor.scale_bytes() > 0) {
         entries.push_back(tensor.scales());
       }
-      if (tensor.format.id == FormatId::kInt8Row && !IsRouted(tensor)) {
+      if (tensor.format.id == FormatId::kInt8Row && !tensor.routed) {
         stamps[tensor.name] = Info(tensor.format).name;
       }
     }
     for (const SynthTensor& tensor : tensors) {
       entries.push_back(tensor.codes());
     }
-    files_.push_back(options_.out / fmt::format("out-{:05}.safetensors", number));
-    COLI_ASSIGN_OR_RETURN(auto writer, SafetensorsWriter::Create(files_.back(), entries,
-                                                                 {{"colibri.fmt", stamps.dump()}}));
+    const fs::path path = options_.out / fmt::format("out-{:05}.safetensors", number);
+    COLI_ASSIGN_OR_RETURN(
+        auto writer, SafetensorsWriter::Create(path, entries, {{"colibri.fmt", stamps.dump()}}));
+    files_.push_back(path);
     for (const SynthTensor& tensor : tensors) {
       COLI_RETURN_IF_ERROR(WriteScales(tensor, writer));
     }
@@ -108,8 +124,8 @@ class Writer {
       return Ok();
     }
     if (tensor.kind != SynthKind::kMatrix) {
-      COLI_ASSIGN_OR_RETURN(const TokenMatrix matrix, Tokens(tensor));
-      return Append(matrix.scales, writer);
+      COLI_ASSIGN_OR_RETURN(const TokenMatrix* matrix, Tokens(tensor));
+      return Append(matrix->scales, writer);
     }
     COLI_ASSIGN_OR_RETURN(const RowPool* pool, PoolFor(tensor));
     chunk_.clear();
@@ -130,13 +146,13 @@ class Writer {
       case SynthKind::kHead:
         break;
     }
-    COLI_ASSIGN_OR_RETURN(const TokenMatrix matrix, Tokens(tensor));
-    return Append(matrix.codes, writer);
+    COLI_ASSIGN_OR_RETURN(const TokenMatrix* matrix, Tokens(tensor));
+    return Append(matrix->codes, writer);
   }
 
   Status WriteMatrix(const SynthTensor& tensor, SafetensorsWriter& writer) {
     COLI_ASSIGN_OR_RETURN(const RowPool* pool, PoolFor(tensor));
-    const auto row_bytes = std::max<uint64_t>(tensor.code_bytes() / tensor.rows, 1);
+    const uint64_t row_bytes = Info(tensor.format).row_bytes(tensor.cols);
     const auto step = static_cast<uint32_t>(std::max<uint64_t>(kChunkBytes / row_bytes, 1));
     for (uint32_t begin = 0; begin < tensor.rows; begin += std::min(step, tensor.rows - begin)) {
       chunk_.clear();
@@ -158,9 +174,14 @@ class Writer {
     return values;
   }
 
-  Result<TokenMatrix> Tokens(const SynthTensor& tensor) const {
-    return tensor.kind == SynthKind::kHead ? MakeHead(tensor.rows, tensor.cols, options_.seed)
-                                           : MakeEmbedding(tensor.rows, tensor.cols, options_.seed);
+  Result<const TokenMatrix*> Tokens(const SynthTensor& tensor) {
+    auto found = tokens_.find(tensor.kind);
+    if (found == tokens_.end()) {
+      const auto make = tensor.kind == SynthKind::kHead ? MakeHead : MakeEmbedding;
+      COLI_ASSIGN_OR_RETURN(TokenMatrix matrix, make(tensor.rows, tensor.cols, options_.seed));
+      found = tokens_.emplace(tensor.kind, std::move(matrix)).first;
+    }
+    return &found->second;
   }
 
   Status Append(std::span<const std::byte> bytes, SafetensorsWriter& writer) {
@@ -196,65 +217,69 @@ class Writer {
   }
 
   const SynthOptions& options_;
-  const Format experts_;
+  const Files& files_of_tensors_;
   const uint64_t total_;
   uint64_t done_ = 0;
   std::vector<fs::path> files_;
+  std::map<SynthKind, TokenMatrix> tokens_;  // of this file: their scales come before their codes
   std::map<std::tuple<FormatId, uint32_t, uint32_t, float>, RowPool> pools_;
   std::vector<std::byte> chunk_;
 };
 
-// An empty directory on a drive with enough room.
-Status PrepareDirectory(const SynthOptions& options) {
+// Whether `directory` is empty and on a drive with room for so many bytes of weights.
+Status CheckDirectory(const fs::path& directory, uint64_t bytes) {
   std::error_code error;
-  fs::create_directories(options.out, error);
-  const bool empty = !error && fs::is_empty(options.out, error);
+  const bool empty = fs::is_empty(directory, error);
   if (error) {
-    return Fail(ErrorCode::kIo, "{}: {}", options.out.string(), error.message());
+    return Fail(ErrorCode::kIo, "{}: {}", directory.string(), error.message());
   }
   if (!empty) {
     return Fail(ErrorCode::kInvalidArgument,
-                "{}: expected a new or an empty directory, found files in it",
-                options.out.string());
+                "{}: expected a new or an empty directory, found files in it", directory.string());
   }
-  const uint64_t needed = SynthBytes(options) + kSpareBytes;
-  const fs::space_info space = fs::space(options.out, error);
+  const uint64_t needed = bytes + kSpareBytes;
+  const fs::space_info space = fs::space(directory, error);
   if (!error && space.available < needed) {
-    return Fail(ErrorCode::kIo, "{}: the model takes {} MB, the drive has {} MB left",
-                options.out.string(), needed / 1'000'000, space.available / 1'000'000);
+    return Fail(ErrorCode::kIo, "{}: the model takes {:.1f} GB, the drive has {:.1f} GB left",
+                directory.string(), static_cast<double>(needed) / 1e9,
+                static_cast<double>(space.available) / 1e9);
   }
   return Ok();
 }
 
-}  // namespace
-
-uint64_t SynthBytes(const SynthOptions& options) {
-  uint64_t bytes = 0;
-  const auto count = [&bytes](const std::vector<SynthTensor>& tensors) {
-    for (const SynthTensor& tensor : tensors) {
-      bytes += tensor.code_bytes() + tensor.scale_bytes();
-    }
-  };
-  const auto format = FileFormat(options.expert_format);
-  if (!format) {
-    return 0;
-  }
-  count(EndTensors(options.shape));
-  for (uint32_t layer = 0; layer < options.shape.num_hidden_layers; ++layer) {
-    count(LayerTensors(options.shape, layer, *format));
-  }
-  return bytes;
-}
-
-Status Synthesize(const SynthOptions& options) {
-  COLI_ASSIGN_OR_RETURN(const Format experts, FileFormat(options.expert_format));
-  COLI_RETURN_IF_ERROR(PrepareDirectory(options));
-  Writer writer(options, experts);
+Status Write(const SynthOptions& options, const Files& files) {
+  COLI_RETURN_IF_ERROR(CheckDirectory(options.out, BytesOf(files)));
+  Writer writer(options, files);
   Status written = writer.Run();
   if (!written) {
     writer.Remove();
   }
   return written;
+}
+
+}  // namespace
+
+bool IsFileFormat(std::string_view name) { return FileFormat(name).has_value(); }
+
+Result<uint64_t> Synthesize(const SynthOptions& options) {
+  const std::optional<Format> experts = FileFormat(options.expert_format);
+  if (!experts) {
+    return Fail(ErrorCode::kUnsupported, "expert-format: expected a format of files, found \"{}\"",
+                options.expert_format);
+  }
+  const Files files = ListFiles(options.shape, *experts);
+  std::error_code error;
+  const bool made = fs::create_directories(options.out, error);
+  if (error) {
+    return Fail(ErrorCode::kIo, "{}: {}", options.out.string(), error.message());
+  }
+  if (Status written = Write(options, files); !written) {
+    if (made) {
+      fs::remove(options.out, error);
+    }
+    return tl::unexpected<Error>(std::move(written).error());
+  }
+  return BytesOf(files);
 }
 
 }  // namespace coli

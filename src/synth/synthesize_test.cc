@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "store/container.h"
+#include "synth/tensors.h"
 #include "sys/file.h"
 #include "sys/testing/temp_directory.h"
 #include "tensor/format_name.h"
@@ -26,7 +27,7 @@ SynthOptions Tiny(const fs::path& out, const char* format = "int4-row") {
 }
 
 std::string ErrorOf(const SynthOptions& options) {
-  const Status status = Synthesize(options);
+  const auto status = Synthesize(options);
   return status ? std::string() : status.error().message;
 }
 
@@ -35,13 +36,16 @@ TEST(Synthesize, TheContainerHasItsTensors) {
   for (const char* format : {"int4-row", "int4-g64", "int3-g64", "fp8-e4m3-b128", "bf16"}) {
     SynthOptions options = Tiny(directory / format, format);
     uint64_t done = 0;
+    uint64_t announced = 0;
     options.progress = [&](uint64_t bytes, uint64_t total) {
       EXPECT_GT(bytes, done);
-      EXPECT_EQ(total, SynthBytes(options));
       done = bytes;
+      announced = total;
     };
-    ASSERT_EQ(ErrorOf(options), "");
-    EXPECT_EQ(done, SynthBytes(options));
+    const auto written = Synthesize(options);
+    ASSERT_TRUE(written) << written.error().message;
+    EXPECT_EQ(done, *written);
+    EXPECT_EQ(announced, *written);
     const auto container = Container::Open(options.out);
     ASSERT_TRUE(container) << container.error().message;
     const auto expert =
@@ -76,12 +80,13 @@ TEST(Synthesize, WhatCannotBeIsRefused) {
   EXPECT_THAT(ErrorOf(Tiny(directory.path())), HasSubstr("expected a new or an empty directory"));
   EXPECT_THAT(ErrorOf(Tiny(directory / "file")), HasSubstr("/file: "));
   EXPECT_EQ(ErrorOf(Tiny(directory / "m", "mxfp4")),
-            "expert-format: files have no format \"mxfp4\"");
+            "expert-format: expected a format of files, found \"mxfp4\"");
   EXPECT_FALSE(fs::exists(directory / "m"));
   SynthOptions huge = Tiny(directory / "huge");
   huge.shape = *NamedShape("glm-5.2");
   huge.shape.num_hidden_layers = 1000;
   EXPECT_THAT(ErrorOf(huge), HasSubstr("the drive has"));
+  EXPECT_FALSE(fs::exists(directory / "huge"));
 }
 
 TEST(Synthesize, AnInterruptedModelIsRemoved) {
@@ -90,20 +95,35 @@ TEST(Synthesize, AnInterruptedModelIsRemoved) {
   int calls = 0;
   options.cancelled = [&] { return ++calls > 40; };
   EXPECT_EQ(ErrorOf(options), "interrupted");
+  EXPECT_FALSE(fs::exists(directory / "m"));
+  // A directory that was there stays.
+  fs::create_directory(directory / "m");
+  calls = 0;
+  EXPECT_EQ(ErrorOf(options), "interrupted");
   EXPECT_TRUE(fs::is_empty(directory / "m"));
 }
 
-// The element counts of the published checkpoint.
-TEST(SynthShape, Glm52HasTheRealSizes) {
-  SynthOptions options;
-  options.shape = *NamedShape("glm-5.2");
-  options.shape.vocab_size = 154'880;
-  options.expert_format = "bf16";
-  // bf16 experts of three matrices of 2048 x 6144.
-  SynthOptions fewer = options;
-  fewer.shape.n_routed_experts = 255;
-  EXPECT_EQ(SynthBytes(options) - SynthBytes(fewer),
-            75ULL * (3ULL * 2048 * 6144 * 2 + 6144 * 4 + 4));
+uint64_t Elements(const std::vector<SynthTensor>& tensors) {
+  uint64_t elements = 0;
+  for (const SynthTensor& tensor : tensors) {
+    elements += uint64_t{tensor.rows} * tensor.cols;
+  }
+  return elements;
+}
+
+// The published checkpoint has one layer more, for drafts: a sparse one with an indexer, a
+// projection of [H, 2H] and three norms.
+TEST(SynthShape, Glm52HasTheElementsOfThePublishedCheckpoint) {
+  SynthShape shape = *NamedShape("glm-5.2");
+  shape.vocab_size = 154'880;
+  const Format format{FormatId::kInt4Row};
+  uint64_t elements = Elements(EndTensors(shape));
+  for (uint32_t layer = 0; layer < shape.num_hidden_layers; ++layer) {
+    elements += Elements(LayerTensors(shape, layer, format));
+  }
+  ASSERT_TRUE(shape.HasIndexer(6) && shape.IsSparse(6));
+  elements += Elements(LayerTensors(shape, 6, format)) + 6144ULL * 12'288 + 3 * 6144;
+  EXPECT_EQ(elements, 753'329'940'480ULL);
 }
 
 TEST(SynthShape, NamesAreKnown) {

@@ -9,7 +9,6 @@ namespace coli {
 namespace {
 
 constexpr Format kDense{FormatId::kInt8Row};
-constexpr uint64_t kFp8Block = 128;
 
 // Deviations of what a matrix gives for inputs of deviation 1. What is added to the residual stream
 // is small beside a token's own vector, so that the layers see which token it is.
@@ -33,10 +32,14 @@ class LayerList {
     tensors.push_back(
         {fmt::format("{}{}", prefix_, name), kind, Format{FormatId::kF32}, 1, cols, value});
   }
-  void Ffn(std::string_view name, uint32_t inner, Format format) {
+  void Ffn(std::string_view name, uint32_t inner, Format format, bool routed = false) {
+    const size_t first = tensors.size();
     Matrix(fmt::format("{}.down_proj", name), hidden_, inner, kResidualGain, format);
     Matrix(fmt::format("{}.gate_proj", name), inner, hidden_, kGain, format);
     Matrix(fmt::format("{}.up_proj", name), inner, hidden_, kGain, format);
+    for (size_t i = first; i < tensors.size(); ++i) {
+      tensors[i].routed = routed;
+    }
   }
 
   std::vector<SynthTensor> tensors;
@@ -75,7 +78,7 @@ void AddExperts(const SynthShape& s, Format experts, LayerList& list) {
               SynthKind::kNormal);
   list.Ffn("mlp.shared_experts", s.moe_intermediate_size, kDense);
   for (uint32_t expert = 0; expert < s.n_routed_experts; ++expert) {
-    list.Ffn(fmt::format("mlp.experts.{}", expert), s.moe_intermediate_size, experts);
+    list.Ffn(fmt::format("mlp.experts.{}", expert), s.moe_intermediate_size, experts, true);
   }
 }
 
@@ -112,7 +115,7 @@ TensorEntry SynthTensor::scales() const {
   if (format.id == FormatId::kFp8E4m3B128) {
     return {name + "_scale_inv",
             "F32",
-            {CeilDiv(rows, kFp8Block), CeilDiv(cols, kFp8Block)},
+            {CeilDiv(rows, Info(format).scale_rows), CeilDiv(cols, ScaleColumns(format))},
             scale_bytes()};
   }
   return {name + ".qs", "F32", {scale_bytes() / sizeof(float)}, scale_bytes()};

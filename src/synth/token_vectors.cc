@@ -27,11 +27,27 @@ enum Stream : uint64_t {
   kHeadPart = 2'000'000'000
 };
 
-void AddGaussian(uint64_t seed, uint64_t stream, float weight, std::span<float> row) {
+std::vector<float> Gaussian(uint64_t seed, uint64_t stream, uint32_t count) {
   std::mt19937_64 generator(MixSeeds(seed, stream));
   std::normal_distribution<float> normal;
-  for (float& value : row) {
-    value += weight * normal(generator);
+  std::vector<float> values(count);
+  for (float& value : values) {
+    value = normal(generator);
+  }
+  return values;
+}
+
+std::vector<std::vector<float>> Topics(uint64_t seed, uint32_t hidden) {
+  std::vector<std::vector<float>> topics;
+  for (uint32_t topic = 0; topic < kTopics; ++topic) {
+    topics.push_back(Gaussian(seed, kTopicPart + topic, hidden));
+  }
+  return topics;
+}
+
+void Add(float weight, const std::vector<float>& part, std::span<float> row) {
+  for (size_t i = 0; i < row.size(); ++i) {
+    row[i] += weight * part[i];
   }
 }
 
@@ -54,11 +70,15 @@ Result<TokenMatrix> MakeRows(uint32_t tokens, uint32_t hidden, const Fill& fill)
 
 }  // namespace
 
+uint32_t TopicOf(uint32_t token) { return token % kTopics; }
+
 Result<TokenMatrix> MakeEmbedding(uint32_t tokens, uint32_t hidden, uint64_t seed) {
+  const std::vector<float> common = Gaussian(seed, kCommonPart, hidden);
+  const std::vector<std::vector<float>> topics = Topics(seed, hidden);
   return MakeRows(tokens, hidden, [&](uint32_t token, std::span<float> row) {
-    AddGaussian(seed, kCommonPart, kCommon, row);
-    AddGaussian(seed, kTopicPart + token % kTopics, kTopic, row);
-    AddGaussian(seed, kTokenPart + token, kOwn, row);
+    Add(kCommon, common, row);
+    Add(kTopic, topics[TopicOf(token)], row);
+    Add(kOwn, Gaussian(seed, kTokenPart + token, hidden), row);
   });
 }
 
@@ -67,9 +87,10 @@ Result<TokenMatrix> MakeHead(uint32_t tokens, uint32_t hidden, uint64_t seed) {
   // root of which the own part gives.
   const float scale = kLogitDeviation / std::sqrt(static_cast<float>(hidden));
   const float topic = 2 / std::sqrt(static_cast<float>(hidden));
+  const std::vector<std::vector<float>> topics = Topics(seed, hidden);
   return MakeRows(tokens, hidden, [&](uint32_t token, std::span<float> row) {
-    AddGaussian(seed, kTopicPart + token % kTopics, scale * topic, row);
-    AddGaussian(seed, kHeadPart + token, scale, row);
+    Add(scale * topic, topics[TopicOf(token)], row);
+    Add(scale, Gaussian(seed, kHeadPart + token, hidden), row);
   });
 }
 

@@ -16,6 +16,8 @@ struct TokenMatrix {
   std::vector<std::byte> scales;
 };
 
+// Tokens with the same one share a part of their vectors.
+uint32_t TopicOf(uint32_t token);
 // [tokens, hidden], elements of deviation 1: common, topic and own part.
 Result<TokenMatrix> MakeEmbedding(uint32_t tokens, uint32_t hidden, uint64_t seed);
 // [tokens, hidden]: the topic's part of the embedding with the same seed, and an own part, scaled

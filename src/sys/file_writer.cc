@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -27,6 +28,33 @@ Status SyncDirectory(const std::filesystem::path& directory) {
     return Fail(ErrorCode::kIo, "{}: {}", directory.string(), Reason(error));
   }
   return Ok();
+}
+
+// Gives a file its name, unless there is one of that name.
+Status RenameToNew(const std::filesystem::path& from, const std::filesystem::path& to) {
+  int failed = ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE);
+  if (failed != 0 && (errno == EINVAL || errno == ENOSYS)) {
+    // This file system cannot do both at once.
+    std::error_code error;
+    if (std::filesystem::exists(std::filesystem::symlink_status(to, error))) {
+      errno = EEXIST;
+    } else {
+      failed = ::rename(from.c_str(), to.c_str());
+    }
+  }
+  if (failed != 0) {
+    return Fail(ErrorCode::kIo, "{}: cannot rename to {}: {}", from.string(), to.string(),
+                Reason(errno));
+  }
+  return Ok();
+}
+
+Status WriteAndName(FileWriter& writer, std::string_view text, const std::filesystem::path& part,
+                    const std::filesystem::path& path) {
+  COLI_RETURN_IF_ERROR(writer.Append(text));
+  COLI_RETURN_IF_ERROR(writer.Finish());
+  COLI_RETURN_IF_ERROR(RenameToNew(part, path));
+  return SyncDirectory(path.parent_path());
 }
 
 }  // namespace
@@ -115,15 +143,11 @@ Status WriteNewTextFile(const std::filesystem::path& path, std::string_view text
   std::filesystem::path part = path;
   part += ".part";
   COLI_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(part));
-  COLI_RETURN_IF_ERROR(writer.Append(text));
-  COLI_RETURN_IF_ERROR(writer.Finish());
-  std::error_code error;
-  std::filesystem::rename(part, path, error);
-  if (error) {
-    return Fail(ErrorCode::kIo, "{}: cannot rename to {}: {}", part.string(), path.string(),
-                error.message());
+  Status written = WriteAndName(writer, text, part, path);
+  if (!written) {
+    ::unlink(part.c_str());
   }
-  return SyncDirectory(path.parent_path());
+  return written;
 }
 
 }  // namespace coli

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <vector>
 
 #include "sys/file.h"
@@ -44,6 +46,51 @@ TEST(FileWriter, ALinkInTheWayIsNotFollowed) {
   std::filesystem::create_symlink(directory / "elsewhere", directory / "link");
   EXPECT_FALSE(FileWriter::Create(directory / "link"));
   EXPECT_FALSE(std::filesystem::exists(directory / "elsewhere"));
+}
+
+// Files of this process end at so many bytes while it lives: a full drive in small.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST(FileWriter, AFileThatCannotGrowIsAnError) {
+  const TempDirectory directory;
+  const FileSizeLimit limit(1000);
+  const std::string text(2000, 'x');
+  auto writer = FileWriter::Create(directory / "f").value();
+  ASSERT_TRUE(writer.Append(text));  // it is kept for now
+  const Status finished = writer.Finish();
+  ASSERT_FALSE(finished);
+  EXPECT_EQ(finished.error().code, ErrorCode::kIo);
+  EXPECT_THAT(finished.error().message, HasSubstr("/f: cannot write at byte 1000: "));
+  EXPECT_FALSE(WriteNewTextFile(directory / "g", text));
+  EXPECT_FALSE(std::filesystem::exists(directory / "g.part"));
+}
+
+TEST(FileWriter, ATextFileReplacesNothing) {
+  const TempDirectory directory;
+  WriteFile(directory / "c.json", "old");
+  const Status written = WriteNewTextFile(directory / "c.json", "new");
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, HasSubstr("/c.json: File exists"));
+  EXPECT_EQ(ReadTextFile(directory / "c.json", 10).value(), "old");
+  EXPECT_FALSE(std::filesystem::exists(directory / "c.json.part"));
 }
 
 TEST(FileWriter, ATextFileIsThereAsAWhole) {

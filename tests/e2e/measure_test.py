@@ -114,7 +114,7 @@ class PerplexityTest(program.ProgramTest):
         feeder.wait()
         self.assertEqual(process.returncode, 130)
         self.assertEqual(output, b"")
-        self.assertRegex(errors.decode(), r"interrupted: \d+\.\d+ bits per token over the first \d+ tokens")
+        self.assertRegex(errors.decode(), r"so far: \d+\.\d+ bits per token over the first \d+ tokens")
 
     def test_ctrl_c_ends_the_wait_for_standard_input(self):
         process = subprocess.Popen(
@@ -240,7 +240,7 @@ class AskTest(program.ProgramTest):
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
         self.assertEqual((process.returncode, output), (130, b""))
-        self.assertIn(b"interrupted: ", errors)
+        self.assertIn(b"so far: ", errors)
 
 
 if __name__ == "__main__":
