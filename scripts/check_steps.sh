@@ -105,6 +105,39 @@ run_tests() {
   return "$status"
 }
 
+# The program and the tests of its kernels, cross-compiled.
+build_aarch64() {
+  built=""
+  if ! command -v aarch64-linux-gnu-g++ >/dev/null || ! command -v qemu-aarch64-static >/dev/null; then
+    skipped="no aarch64-linux-gnu-g++ or no qemu-aarch64-static on this system"
+    return
+  fi
+  sh scripts/aarch64_sysroot.sh build/aarch64-sysroot >"$logs/sysroot.out" 2>&1
+  status=$?
+  cat "$logs/sysroot.out"
+  if [ "$status" = 3 ]; then
+    skipped=$(tail -n 1 "$logs/sysroot.out")
+    return
+  fi
+  [ "$status" = 0 ] && cmake --preset aarch64 &&
+    cmake --build build/aarch64 --parallel "$jobs" --target kernels_test coli && built=aarch64
+}
+
+# All kernels, and models from file to logits, under qemu: the same bits as the release build gives here.
+run_aarch64() {
+  if [ "$built" != aarch64 ]; then
+    skipped="there is no aarch64 build"
+    return
+  fi
+  sh scripts/run_aarch64.sh build/aarch64/src/kernels_test --gtest_brief=1 || return 1
+  for model in "$@"; do
+    there=$(sh scripts/run_aarch64.sh build/aarch64/coli validate "tests/golden/$model") &&
+      here=$(build/release/coli validate "tests/golden/$model") || return 1
+    printf '%s\n%s\n' "$here" "$there"
+    [ "$here" = "$there" ] || return 1
+  done
+}
+
 # fuzz SECONDS: shared by all targets, each from its committed corpus. New inputs stay in build/.
 fuzz() {
   if ! command -v clang++-19 >/dev/null; then
