@@ -144,7 +144,7 @@ class Chat {
   void More() {
     auto prompt = conversation_.More();
     if (!prompt || !reader_ || last_reason_ == FinishReason::kStop) {
-      return Say("There is no answer to continue: the last one is complete.");
+      return Say("There is no answer to continue.");
     }
     if (last_reason_ == FinishReason::kContext) {
       return Advise(last_reason_);
@@ -177,7 +177,7 @@ class Chat {
       return false;
     }
     conversation_.Answered(*reader_);
-    if (const auto silence = SilenceText(*reader_)) {
+    if (const auto silence = SilenceText(*reader_); silence && context_.notes() != nullptr) {
       Say(*silence);
     }
     if (interactive_) {

@@ -93,8 +93,9 @@ Result<int> SynthCommand(CommandContext& context) {
   COLI_RETURN_IF_ERROR(written);
   if (Output* notes = context.notes()) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    notes->Write(Harmless(fmt::format("coli: {}: {} in {}; its answers mean nothing\n", *out,
-                                      FormatBytes(*written), FormatDuration(seconds))));
+    notes->Write(OneLine(fmt::format("coli: {}: {} in {}; its answers mean nothing", *out,
+                                     FormatBytes(*written), FormatDuration(seconds))) +
+                 "\n");
   }
   return kExitOk;
 }

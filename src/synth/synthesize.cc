@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <span>
@@ -12,7 +11,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/json.h"
 #include "store/safetensors_writer.h"
 #include "synth/row_pool.h"
 #include "synth/tensors.h"
@@ -40,10 +38,17 @@ std::optional<Format> FileFormat(std::string_view name) {
 // The tensors of every file.
 using Files = std::vector<std::vector<SynthTensor>>;
 
-Files ListFiles(const SynthShape& shape, Format experts) {
-  Files files = {EndTensors(shape)};
-  for (uint32_t layer = 0; layer < shape.num_hidden_layers; ++layer) {
-    files.push_back(LayerTensors(shape, layer, experts));
+Status CheckCancelled(const SynthOptions& options) {
+  return options.cancelled && options.cancelled()
+             ? Status(Fail(ErrorCode::kCancelled, "interrupted"))
+             : Ok();
+}
+
+Result<Files> ListFiles(const SynthOptions& options, Format experts) {
+  Files files = {EndTensors(options.shape)};
+  for (uint32_t layer = 0; layer < options.shape.num_hidden_layers; ++layer) {
+    COLI_RETURN_IF_ERROR(CheckCancelled(options));
+    files.push_back(LayerTensors(options.shape, layer, experts));
   }
   return files;
 }
@@ -94,21 +99,16 @@ class Writer {
   // All scales first, then everything else: an expert is two runs of bytes.
   Status WriteFile(size_t number, const std::vector<SynthTensor>& tensors) {
     std::vector<TensorEntry> entries;
-    OrderedJson stamps = OrderedJson::object();
     for (const SynthTensor& tensor : tensors) {
       if (tensor.scale_bytes() > 0) {
         entries.push_back(tensor.scales());
-      }
-      if (tensor.format.id == FormatId::kInt8Row && !tensor.routed) {
-        stamps[tensor.name] = Info(tensor.format).name;
       }
     }
     for (const SynthTensor& tensor : tensors) {
       entries.push_back(tensor.codes());
     }
     const fs::path path = options_.out / fmt::format("out-{:05}.safetensors", number);
-    COLI_ASSIGN_OR_RETURN(
-        auto writer, SafetensorsWriter::Create(path, entries, {{"colibri.fmt", stamps.dump()}}));
+    COLI_ASSIGN_OR_RETURN(auto writer, SafetensorsWriter::Create(path, entries, {}));
     files_.push_back(path);
     for (const SynthTensor& tensor : tensors) {
       COLI_RETURN_IF_ERROR(WriteScales(tensor, writer));
@@ -185,9 +185,7 @@ class Writer {
   }
 
   Status Append(std::span<const std::byte> bytes, SafetensorsWriter& writer) {
-    if (options_.cancelled && options_.cancelled()) {
-      return Fail(ErrorCode::kCancelled, "interrupted");
-    }
+    COLI_RETURN_IF_ERROR(CheckCancelled(options_));
     COLI_RETURN_IF_ERROR(writer.Append(bytes));
     done_ += bytes.size();
     if (options_.progress) {
@@ -267,11 +265,12 @@ Result<uint64_t> Synthesize(const SynthOptions& options) {
     return Fail(ErrorCode::kUnsupported, "expert-format: expected a format of files, found \"{}\"",
                 options.expert_format);
   }
-  const Files files = ListFiles(options.shape, *experts);
+  COLI_ASSIGN_OR_RETURN(const Files files, ListFiles(options, *experts));
   std::error_code error;
   const bool made = fs::create_directories(options.out, error);
   if (error) {
-    return Fail(ErrorCode::kIo, "{}: {}", options.out.string(), error.message());
+    return Fail(ErrorCode::kIo, "{}: cannot make this directory: {}", options.out.string(),
+                error.message());
   }
   if (Status written = Write(options, files); !written) {
     if (made) {

@@ -60,6 +60,18 @@ TEST(Synthesize, TheContainerHasItsTensors) {
   }
 }
 
+TEST(Synthesize, ADeepModelOpens) {
+  const TempDirectory directory;
+  SynthOptions options = Tiny(directory / "m");
+  options.shape.num_hidden_layers = 600;
+  options.shape.n_routed_experts = 1;
+  options.shape.hidden_size = options.shape.intermediate_size = 64;
+  options.shape.moe_intermediate_size = 16;
+  ASSERT_EQ(ErrorOf(options), "");
+  const auto container = Container::Open(options.out);
+  EXPECT_TRUE(container) << container.error().message;
+}
+
 TEST(Synthesize, TheSeedDecidesEveryByte) {
   const TempDirectory directory;
   SynthOptions other = Tiny(directory / "c");

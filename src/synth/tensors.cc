@@ -32,14 +32,10 @@ class LayerList {
     tensors.push_back(
         {fmt::format("{}{}", prefix_, name), kind, Format{FormatId::kF32}, 1, cols, value});
   }
-  void Ffn(std::string_view name, uint32_t inner, Format format, bool routed = false) {
-    const size_t first = tensors.size();
+  void Ffn(std::string_view name, uint32_t inner, Format format) {
     Matrix(fmt::format("{}.down_proj", name), hidden_, inner, kResidualGain, format);
     Matrix(fmt::format("{}.gate_proj", name), inner, hidden_, kGain, format);
     Matrix(fmt::format("{}.up_proj", name), inner, hidden_, kGain, format);
-    for (size_t i = first; i < tensors.size(); ++i) {
-      tensors[i].routed = routed;
-    }
   }
 
   std::vector<SynthTensor> tensors;
@@ -78,7 +74,7 @@ void AddExperts(const SynthShape& s, Format experts, LayerList& list) {
               SynthKind::kNormal);
   list.Ffn("mlp.shared_experts", s.moe_intermediate_size, kDense);
   for (uint32_t expert = 0; expert < s.n_routed_experts; ++expert) {
-    list.Ffn(fmt::format("mlp.experts.{}", expert), s.moe_intermediate_size, experts, true);
+    list.Ffn(fmt::format("mlp.experts.{}", expert), s.moe_intermediate_size, experts);
   }
 }
 

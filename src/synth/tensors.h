@@ -26,7 +26,6 @@ struct SynthTensor {
   uint32_t rows = 1;
   uint32_t cols = 0;
   float deviation = 1;
-  bool routed = false;  // of an expert that a router chooses
 
   uint64_t code_bytes() const;
   uint64_t scale_bytes() const;
