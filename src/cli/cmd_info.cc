@@ -59,7 +59,8 @@ OrderedJson PlanJson(const Result<MemoryPlan>& plan) {
           {"scratch_bytes", plan->scratch_bytes},
           {"staging_bytes", plan->staging_bytes},
           {"expert_cache_bytes", plan->expert_cache_bytes},
-          {"context", plan->context}};
+          {"context", plan->context},
+          {"prefill_rows", plan->prefill_rows}};
 }
 
 std::string FactsJson(const ModelFacts& facts, const ModelChoice& choice) {
@@ -136,7 +137,8 @@ std::string PlanText(const ModelFacts& facts) {
          Row("  KV cache",
              fmt::format("{} for {} tokens",
                          FormatBytes(plan.kv_bytes_per_sequence * plan.sequences), plan.context)) +
-         Row("  activations", FormatBytes(plan.scratch_bytes)) +
+         Row("  activations", fmt::format("{} for {} prompt tokens at a time",
+                                          FormatBytes(plan.scratch_bytes), plan.prefill_rows)) +
          (plan.staging_bytes == 0 ? "" : Row("  conversion", FormatBytes(plan.staging_bytes))) +
          Row("  program", FormatBytes(plan.program_bytes));
 }

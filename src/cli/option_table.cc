@@ -50,8 +50,9 @@ constexpr auto kTable = std::to_array<OptionSpec>({
              "on it."},
     {.name = "prefill-chunk", .type = OptionType::kInteger, .verbs = kAll,
      .group = "Model and machine", .value_name = "N", .min = 1, .max = 8192,
-     .default_text = "256",
-     .help = "Prompt tokens that are computed together."},
+     .help = "Prompt tokens that are computed together: every expert is read once for all of them. "
+             "The answer does not depend on it. Not set: 64 to 4096, as memory allows; `coli info` "
+             "says what."},
     {.name = "attention", .type = OptionType::kChoice, .verbs = kAll,
      .group = "Model and machine", .value_name = "FORM", .choices = "absorbed|explicit",
      .default_text = "absorbed",

@@ -116,7 +116,7 @@ Result<DraftAcceptance> MeasureDrafts(EngineOptions options,
   COLI_RETURN_IF_ERROR(CheckTranscripts(transcripts, model->plan().context));
   COLI_ASSIGN_OR_RETURN(TeacherForcing run,
                         TeacherForcing::Start(*model, model->plan().context, true));
-  DraftReplay replay(*model, std::move(run), options.prefill_chunk, watch);
+  DraftReplay replay(*model, std::move(run), model->plan().prefill_rows, watch);
   uint64_t total = 0;
   for (const Transcript& transcript : transcripts) {
     total += transcript.tokens.size();

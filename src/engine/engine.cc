@@ -17,8 +17,7 @@ constexpr std::chrono::milliseconds kStallPause{2};
 
 class EngineThread final : public Engine {
  public:
-  EngineThread(std::unique_ptr<LoadedModel> model, const EngineOptions& options)
-      : model_(std::move(model)), prefill_rows_(options.prefill_chunk) {
+  explicit EngineThread(std::unique_ptr<LoadedModel> model) : model_(std::move(model)) {
     thread_ = std::jthread([this](const std::stop_token& stop) { Loop(stop); });
   }
 
@@ -69,7 +68,7 @@ class EngineThread final : public Engine {
   }
 
   void Loop(const std::stop_token& stop) {
-    Scheduler scheduler(*model_, prefill_rows_);
+    Scheduler scheduler(*model_);
     while (!stop.stop_requested()) {
       {
         std::unique_lock lock(mutex_);
@@ -116,7 +115,6 @@ class EngineThread final : public Engine {
   }
 
   const std::unique_ptr<LoadedModel> model_;
-  const uint32_t prefill_rows_;
   std::mutex mutex_;  // guards submitted_ and streams_
   std::condition_variable_any changed_;
   std::deque<std::unique_ptr<Sequence>> submitted_;  // the request queue
@@ -130,7 +128,7 @@ class EngineThread final : public Engine {
 Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options,
                                                const Progress& progress) {
   COLI_ASSIGN_OR_RETURN(std::unique_ptr<LoadedModel> model, LoadedModel::Load(options, progress));
-  return std::make_unique<EngineThread>(std::move(model), options);
+  return std::make_unique<EngineThread>(std::move(model));
 }
 
 }  // namespace coli

@@ -47,7 +47,7 @@ std::string FormatOptionNames() { return fmt::format("{} or one of {}", kKeep, F
 
 Status CheckEngineOptions(const EngineOptions& options) {
   COLI_RETURN_IF_ERROR(CheckRange("threads", options.threads, 0, kMaxThreads));
-  COLI_RETURN_IF_ERROR(CheckRange("prefill-chunk", options.prefill_chunk, 1, kMaxChunk));
+  COLI_RETURN_IF_ERROR(CheckRange("prefill-chunk", options.prefill_chunk, 0, kMaxChunk));
   COLI_RETURN_IF_ERROR(CheckRange("sequences", options.max_sequences, 1, kMaxSequences));
   COLI_RETURN_IF_ERROR(CheckRange("io-threads", options.io_threads, 1, kMaxIoThreads));
   return options.cache_experts ? CheckRange("cache-experts", *options.cache_experts, 1, UINT32_MAX)
@@ -108,7 +108,8 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
                                                       MakeLruPolicy()));
   COLI_ASSIGN_OR_RETURN(
       forward_,
-      Forward::Create(config_, weights_, StepLimits(options, plan_.context), *backend_, *experts_));
+      Forward::Create(config_, weights_, StepLimits(options, plan_.prefill_rows, plan_.context),
+                      *backend_, *experts_));
   return Ok();
 }
 

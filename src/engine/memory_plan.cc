@@ -14,6 +14,8 @@ constexpr uint64_t kProgramBytes = 64 * kMiB;
 constexpr uint32_t kDefaultContext = 4096;
 // Experts that are read or converted at the same time, where they are converted at all.
 constexpr uint64_t kStagedExperts = 2;
+// Of what is left for experts, a long slice's activations take at most one part in this many.
+constexpr uint64_t kSliceShare = 8;
 
 // What stays untouched for the rest of the machine when the user did not name a budget.
 uint64_t Reserve(uint64_t available) { return std::max(512 * kMiB, available / 10); }
@@ -32,9 +34,9 @@ std::string Megabytes(uint64_t bytes) {  // rounded up: what is needed is never 
 
 }  // namespace
 
-ForwardOptions StepLimits(const EngineOptions& options, uint32_t context) {
+ForwardOptions StepLimits(const EngineOptions& options, uint32_t prefill_rows, uint32_t context) {
   ForwardOptions limits;
-  limits.max_rows = options.prefill_chunk + options.max_sequences;
+  limits.max_rows = prefill_rows + options.max_sequences;
   limits.max_logit_rows = options.logits_for_all_rows ? limits.max_rows : options.max_sequences;
   limits.context = context;
   limits.explicit_attention = options.attention == AttentionForm::kExplicit;
@@ -61,8 +63,11 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
   plan.program_bytes = kProgramBytes;
   plan.dense_bytes = inputs.dense_bytes;
   plan.kv_bytes_per_sequence = KvCache::Bytes(config, plan.context, options.load_mtp);
-  plan.scratch_bytes =
-      Forward::ScratchBytes(config, StepLimits(options, plan.context), inputs.threads);
+  const auto scratch = [&](uint32_t rows) {
+    return Forward::ScratchBytes(config, StepLimits(options, rows, plan.context), inputs.threads);
+  };
+  plan.prefill_rows = options.prefill_chunk != 0 ? options.prefill_chunk : kShortestSlice;
+  plan.scratch_bytes = scratch(plan.prefill_rows);
   plan.sequences = 1;
   plan.staging_bytes = kStagedExperts * inputs.largest_staging_bytes +
                        inputs.threads * inputs.largest_conversion_bytes;
@@ -79,6 +84,14 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
         fmt::format("{} MB", plan.budget_bytes / 1'000'000));
   }
   uint64_t left = plan.budget_bytes - plan.total();
+  if (options.prefill_chunk == 0) {
+    const uint64_t room = plan.scratch_bytes + left / kSliceShare;
+    while (plan.prefill_rows < kLongestSlice && scratch(2 * plan.prefill_rows) <= room) {
+      plan.prefill_rows *= 2;
+    }
+    left -= scratch(plan.prefill_rows) - plan.scratch_bytes;
+    plan.scratch_bytes = scratch(plan.prefill_rows);
+  }
   // More sequences only from what a token's experts do not need: a cache below that reads
   // everything again every token.
   const uint64_t token_experts =

@@ -32,19 +32,27 @@ struct MemoryPlan {
   uint64_t staging_bytes = 0;       // for weights on their way from their stored format
   uint64_t expert_cache_bytes = 0;  // what is left, at most all experts
   uint32_t context = 0;
+  uint32_t prefill_rows = 0;  // prompt rows of one step
   uint64_t total() const {
     return program_bytes + dense_bytes + kv_bytes_per_sequence * sequences + scratch_bytes +
            staging_bytes + expert_cache_bytes;
   }
 };
 
-// The limits of the forward pass that `options` ask for; `context` is the resolved number of
-// positions.
-ForwardOptions StepLimits(const EngineOptions& options, uint32_t context);
+// The limits of the forward pass that `options` ask for; `prefill_rows` and `context` are the
+// plan's.
+ForwardOptions StepLimits(const EngineOptions& options, uint32_t prefill_rows, uint32_t context);
 
 // The number of positions per sequence: options.context, or its default. Errors: kInvalidArgument
 // beyond the model's.
 Result<uint32_t> ResolveContext(const ModelConfig& config, const EngineOptions& options);
+
+// Unless options.prefill_chunk names it, prefill_rows is the largest power of two up to
+// kLongestSlice whose activations take an eighth of the room for experts at most: every slice reads
+// nearly all experts, so longer slices read less; but a large cache reads less, too. At least
+// kShortestSlice.
+inline constexpr uint32_t kLongestSlice = 4096;
+inline constexpr uint32_t kShortestSlice = 64;
 
 // Errors: kNotEnoughMemory with the parts and the smallest budget that would do; kInvalidArgument
 // for a context beyond the model's.

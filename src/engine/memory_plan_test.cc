@@ -73,6 +73,38 @@ TEST(MemoryPlan, LeavesPartOfTheMachineAloneWhenNoBudgetIsNamed) {
   EXPECT_LE(plan->total(), inputs.available_bytes - inputs.available_bytes / 10);
 }
 
+TEST(MemoryPlan, ALongSliceTakesAtMostAnEighthOfTheRoomForExperts) {
+  const auto named = [](uint64_t budget, uint32_t rows) {
+    EngineOptions options = Budget(budget);
+    options.prefill_chunk = rows;
+    return PlanMemory(Config(), Inputs(), options);
+  };
+  for (const uint64_t budget : {180 * kMb, 200 * kMb, 220 * kMb, 300 * kMb, 20000 * kMb}) {
+    const auto plan = PlanMemory(Config(), Inputs(), Budget(budget));
+    const auto shortest = named(budget, kShortestSlice);
+    ASSERT_TRUE(plan.has_value() && shortest.has_value()) << budget;
+    const uint64_t without_experts = shortest->total() - shortest->expert_cache_bytes;
+    const uint64_t room = budget - without_experts - Inputs().largest_expert_bytes;
+    const auto growth = [&](uint32_t rows) {
+      return named(budget, rows)->scratch_bytes - shortest->scratch_bytes;
+    };
+
+    EXPECT_LE(plan->total(), budget);
+    EXPECT_LE(growth(plan->prefill_rows), room / 8) << budget;
+    EXPECT_TRUE(plan->prefill_rows == kLongestSlice || growth(2 * plan->prefill_rows) > room / 8)
+        << budget << ": " << plan->prefill_rows;
+  }
+  EXPECT_LT(PlanMemory(Config(), Inputs(), Budget(180 * kMb))->prefill_rows, kLongestSlice);
+  EXPECT_EQ(PlanMemory(Config(), Inputs(), Budget(20000 * kMb))->prefill_rows, kLongestSlice);
+}
+
+TEST(MemoryPlan, ASliceThatTheUserNamesIsTaken) {
+  EngineOptions options = Budget(500 * kMb);
+  options.prefill_chunk = 7;
+
+  EXPECT_EQ(PlanMemory(Config(), Inputs(), options)->prefill_rows, 7U);
+}
+
 TEST(MemoryPlan, TooSmallABudgetIsAnErrorThatSaysWhatWouldDo) {
   const auto plan = PlanMemory(Config(), Inputs(), Budget(50 * kMb));
 

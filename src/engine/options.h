@@ -22,9 +22,9 @@ struct EngineOptions {
   uint32_t threads = 0;      // 0: the physical cores
   uint64_t ram_bytes = 0;    // whole process; 0: what the machine has available, less a reserve
   std::optional<uint32_t> cache_experts;  // at most this many experts in RAM, for experiments
-  uint32_t context = 0;          // positions per sequence; 0: min(4096, what the model allows)
-  uint32_t prefill_chunk = 256;  // prompt rows of one step
-  uint32_t max_sequences = 1;    // whose KV cache is kept at the same time
+  uint32_t context = 0;        // positions per sequence; 0: min(4096, what the model allows)
+  uint32_t prefill_chunk = 0;  // prompt rows of one step; 0: chosen by the memory plan
+  uint32_t max_sequences = 1;  // whose KV cache is kept at the same time
   uint32_t io_threads = 4;
   // Number formats that weights are held in: names for which IsFormatOption holds.
   std::string expert_format = "keep";

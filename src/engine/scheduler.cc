@@ -7,9 +7,15 @@ namespace coli {
 std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> running,
                                 uint32_t prefill_rows) {
   std::vector<Slice> slices;
+  const auto decodes = [](const std::unique_ptr<Sequence>& sequence) {
+    return !sequence->in_prefill() && !sequence->stalled();
+  };
+  if (std::ranges::any_of(running, decodes)) {
+    prefill_rows = std::min(prefill_rows, kPrefillRowsBesideDecoding);
+  }
   for (const std::unique_ptr<Sequence>& sequence : running) {
     if (!sequence->in_prefill()) {
-      if (!sequence->stalled()) {
+      if (decodes(sequence)) {
         slices.push_back({sequence.get(), 1});
       }
       continue;
@@ -23,10 +29,8 @@ std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> runni
   return slices;
 }
 
-Scheduler::Scheduler(LoadedModel& model, uint32_t prefill_rows)
-    : model_(model),
-      prefill_rows_(prefill_rows),
-      sampler_(model.config().vocab_size, model.kernels().vector.softmax) {}
+Scheduler::Scheduler(LoadedModel& model)
+    : model_(model), sampler_(model.config().vocab_size, model.kernels().vector.softmax) {}
 
 void Scheduler::Enqueue(std::unique_ptr<Sequence> sequence) {
   waiting_.push_back(std::move(sequence));
@@ -35,7 +39,7 @@ void Scheduler::Enqueue(std::unique_ptr<Sequence> sequence) {
 bool Scheduler::Step() {
   DropCancelled();
   Admit();
-  const std::vector<Slice> slices = ChooseSlices(running_, prefill_rows_);
+  const std::vector<Slice> slices = ChooseSlices(running_, model_.plan().prefill_rows);
   if (slices.empty()) {
     return false;
   }

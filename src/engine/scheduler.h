@@ -20,15 +20,18 @@ struct Slice {
   uint32_t rows;
 };
 
+// Prompt rows of one step while somebody reads an answer, who gets a token per step.
+inline constexpr uint32_t kPrefillRowsBesideDecoding = 256;
+
 // Every decoding sequence that is not stalled gets its row; prefill slices share `prefill_rows` in
-// order of admission. Pure.
+// order of admission, at most kPrefillRowsBesideDecoding when there is a decoding sequence. Pure.
 std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> running,
                                 uint32_t prefill_rows);
 
 class Scheduler {
  public:
-  // `model` must outlive the scheduler. `prefill_rows`: prompt rows of one step.
-  Scheduler(LoadedModel& model, uint32_t prefill_rows);
+  // `model` must outlive the scheduler.
+  explicit Scheduler(LoadedModel& model);
 
   void Enqueue(std::unique_ptr<Sequence> sequence);
   // Admits what fits, drops what was cancelled, computes one step. False when there was nothing to
@@ -52,7 +55,6 @@ class Scheduler {
   bool IsStop(const Sequence& sequence, TokenId token) const;
 
   LoadedModel& model_;
-  const uint32_t prefill_rows_;
   SamplerScratch sampler_;
   std::list<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> running_;

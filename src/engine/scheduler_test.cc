@@ -51,6 +51,16 @@ TEST(ChooseSlices, EveryDecodingSequenceGetsItsRowWhateverPromptsWait) {
   EXPECT_EQ(Rows(running, 8), (std::vector<uint32_t>{8, 1, 1}));
 }
 
+TEST(ChooseSlices, ALongPromptGoesInShortSlicesWhileSomebodyReadsAnAnswer) {
+  std::vector<std::unique_ptr<Sequence>> running;
+  running.push_back(Started(5000));
+  EXPECT_EQ(Rows(running, 4096), (std::vector<uint32_t>{4096}));
+
+  running.push_back(Decoding());
+
+  EXPECT_EQ(Rows(running, 4096), (std::vector<uint32_t>{kPrefillRowsBesideDecoding, 1}));
+}
+
 TEST(ChooseSlices, ASequenceWhoseReaderIsBehindWaitsAlone) {
   std::vector<std::unique_ptr<Sequence>> running;
   running.push_back(Decoding());

@@ -58,15 +58,13 @@ Result<std::unique_ptr<TextScorer>> TextScorer::Create(EngineOptions options, Sc
   COLI_ASSIGN_OR_RETURN(std::unique_ptr<LoadedModel> model, LoadedModel::Load(options, progress));
   COLI_ASSIGN_OR_RETURN(TeacherForcing run, TeacherForcing::Start(*model, window, false));
   return std::unique_ptr<TextScorer>(
-      new TextScorer(std::move(model), std::move(run), std::move(score), options.prefill_chunk));
+      new TextScorer(std::move(model), std::move(run), std::move(score)));
 }
 
-TextScorer::TextScorer(std::unique_ptr<LoadedModel> model, TeacherForcing run, ScoreOptions options,
-                       uint32_t prefill_chunk)
+TextScorer::TextScorer(std::unique_ptr<LoadedModel> model, TeacherForcing run, ScoreOptions options)
     : model_(std::move(model)),
       run_(std::move(run)),
       options_(std::move(options)),
-      prefill_chunk_(prefill_chunk),
       window_(options_.beginning),
       scored_(LeastBefore(options_)) {}
 
@@ -103,7 +101,7 @@ Status TextScorer::ScoreWindow(const std::function<void()>& stepped) {
   const auto known = std::span<const TokenId>(window_).first(window_.size() - 1);
   while (run_.positions() < known.size()) {
     const auto rest = known.subspan(run_.positions());
-    const auto tokens = rest.first(std::min<size_t>(rest.size(), prefill_chunk_));
+    const auto tokens = rest.first(std::min<size_t>(rest.size(), model_->plan().prefill_rows));
     COLI_ASSIGN_OR_RETURN(const StepResult step, run_.Run(tokens, step_options));
     if (options_.cancelled && options_.cancelled()) {
       return Fail(ErrorCode::kCancelled, "cancelled");

@@ -59,15 +59,13 @@ class TextScorer {
   const ModelConfig& config() const { return model_->config(); }
 
  private:
-  TextScorer(std::unique_ptr<LoadedModel> model, TeacherForcing run, ScoreOptions options,
-             uint32_t prefill_chunk);
+  TextScorer(std::unique_ptr<LoadedModel> model, TeacherForcing run, ScoreOptions options);
   Status ScoreWindow(const std::function<void()>& stepped);
   Status TakeRows(const StepResult& step);
 
   std::unique_ptr<LoadedModel> model_;
   TeacherForcing run_;
   ScoreOptions options_;
-  uint32_t prefill_chunk_;
   std::vector<TokenId> window_;  // the beginning, then tokens of the text
   uint32_t scored_ = 0;          // tokens of window_ that need no score any more
   std::vector<float> probabilities_;

@@ -252,8 +252,9 @@ Result<ValidationReport> Validate(const EngineOptions& user_options, bool compar
   report.tolerance = fixture.tolerance();
   report.ok = true;
   for (const FixtureCase& c : fixture.cases()) {
-    COLI_ASSIGN_OR_RETURN(CaseReport result,
-                          Replay(*model, fixture, c, options.prefill_chunk).Run(compare_layers));
+    COLI_ASSIGN_OR_RETURN(
+        CaseReport result,
+        Replay(*model, fixture, c, model->plan().prefill_rows).Run(compare_layers));
     report.ok = report.ok && result.ok;
     report.cases.push_back(std::move(result));
   }
