@@ -51,10 +51,19 @@ std::string AvailableNames() {
 }  // namespace
 
 KernelTable MakeTable(Isa isa, std::string_view name, const IsaKernels& kernels) {
-  KernelTable table{.isa = isa, .name = name, .matrix = {}, .vector = kernels.vector};
+  KernelTable table = kernels.base != nullptr
+                          ? MakeTable(isa, name, kernels.base())
+                          : KernelTable{.isa = isa, .name = name, .matrix = {}, .vector = {}};
+  const auto replace = [](auto& function, auto own) { function = own != nullptr ? own : function; };
   for (size_t i = 0; i < table.matrix.size(); ++i) {
-    table.matrix[i] =
-        kernels.matrix[i] != nullptr ? kernels.matrix[i] : ReferenceKernels().matrix[i];
+    const MatrixKernels& own = kernels.matrix[i];
+    replace(table.matrix[i].prepared_bytes, own.prepared_bytes);
+    replace(table.matrix[i].prepare, own.prepare);
+    replace(table.matrix[i].multiply, own.multiply);
+    replace(table.matrix[i].multiply_transposed, own.multiply_transposed);
+  }
+  if (kernels.vector != nullptr) {
+    table.vector = *kernels.vector;
   }
   return table;
 }

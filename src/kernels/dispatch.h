@@ -14,7 +14,7 @@ namespace coli {
 // lacks it; both list what there is.
 Result<const KernelTable*> SelectKernels(std::string_view name);
 
-// The kernels of an instruction set, with the reference's where it has none.
+// The kernels of an instruction set, with those that it builds on where it has none.
 KernelTable MakeTable(Isa isa, std::string_view name, const IsaKernels& kernels);
 
 // Tables that can run on this CPU, worst first; "scalar" is always the first.

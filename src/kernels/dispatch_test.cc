@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/testing/tested_kernels.h"
 #include "tensor/format.h"
 
 namespace coli {
@@ -25,10 +31,37 @@ TEST(Dispatch, AForcedInstructionSetIsTheOneThatRuns) {
   for (const KernelTable* table : AvailableKernels()) {
     EXPECT_EQ(*SelectKernels(table->name), table);
   }
-  if (AvailableKernels().size() > 1) {
-    const Format int4{FormatId::kInt4Row};
-    EXPECT_NE(AvailableKernels().front()->For(int4).multiply,
-              AvailableKernels().back()->For(int4).multiply);
+}
+
+// Also of the sets that build on another one: their products are not those of the other.
+TEST(Dispatch, EveryInstructionSetHasIntegerProductsOfItsOwn) {
+  std::vector<const KernelTable*> tables = testing::TestedKernels();
+  tables.push_back(AvailableKernels().front());
+  for (const FormatId id : {FormatId::kInt8Row, FormatId::kInt4Row, FormatId::kInt4Grouped}) {
+    std::map<decltype(MatrixKernels::multiply), std::string_view> owner;
+    for (const KernelTable* table : tables) {
+      const auto [other, is_new] =
+          owner.emplace(table->matrix[static_cast<size_t>(id)].multiply, table->name);
+      EXPECT_TRUE(is_new) << table->name << " has those of " << other->second;
+    }
+  }
+}
+
+TEST(Dispatch, EveryKnownInstructionSetIsChosenOrNamedAsLacking) {
+  for (const std::string name : {
+#define COLI_ISA(id, name, ...) name,
+#include "kernels/isas.def"
+#undef COLI_ISA
+       }) {
+    const Result<const KernelTable*> chosen = SelectKernels(name);
+
+    if (chosen.has_value()) {
+      EXPECT_EQ((*chosen)->name, name);
+    } else {
+      EXPECT_EQ(chosen.error().code, ErrorCode::kUnsupported);
+      EXPECT_THAT(chosen.error().message, ::testing::HasSubstr("'" + name + "'"));
+      EXPECT_THAT(chosen.error().message, ::testing::HasSubstr("auto, scalar"));
+    }
   }
 }
 

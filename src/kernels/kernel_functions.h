@@ -24,17 +24,17 @@ struct PreparedRows {
 // Products with weights of one number format.
 struct MatrixKernels {
   // Bytes that one prepared activation row of `cols` columns takes; a multiple of 64.
-  size_t (*prepared_bytes)(Format format, uint32_t cols);
+  size_t (*prepared_bytes)(Format format, uint32_t cols) = nullptr;
   // Quantises or lays out one activation row. `out` is 64-byte aligned. A value of `x` that is not
   // finite makes every product of an integer format NaN; float formats follow IEEE 754.
-  void (*prepare)(Format format, const float* x, uint32_t cols, std::byte* out);
+  void (*prepare)(Format format, const float* x, uint32_t cols, std::byte* out) = nullptr;
   // y[t * y_stride + r] = W[r] . x[t] for r in [row_begin, row_end) and every prepared token t.
   // `y` is indexed by the absolute row r.
   void (*multiply)(const WeightView& w, const PreparedRows& x, uint32_t row_begin, uint32_t row_end,
-                   float* y, size_t y_stride);
+                   float* y, size_t y_stride) = nullptr;
   // y[c] = sum over rows r ascending of fma(x[r] * scale, code[r][c], y[c]), y starting at 0: the
   // product with the transposed matrix, in f32. x: [w.rows]; y: [w.cols].
-  void (*multiply_transposed)(const WeightView& w, const float* x, float* y);
+  void (*multiply_transposed)(const WeightView& w, const float* x, float* y) = nullptr;
 };
 
 // `count` rows of f32, `stride` values from one to the next.
@@ -76,10 +76,12 @@ struct VectorKernels {
                 size_t y_stride);
 };
 
-// What one instruction set implements. Missing formats and functions are nullptr.
+// What one instruction set implements itself. Where it has nullptr, the kernels that it builds on
+// are taken: a `multiply` of its own then reads the rows that their `prepare` has laid out.
 struct IsaKernels {
-  const MatrixKernels* matrix[kFormatCount];  // by FormatId
-  VectorKernels vector;
+  const IsaKernels& (*base)() = nullptr;    // nullptr if nothing is missing
+  MatrixKernels matrix[kFormatCount] = {};  // by FormatId
+  const VectorKernels* vector = nullptr;
 };
 
 }  // namespace coli

@@ -1,5 +1,5 @@
-// The kernels that run on one instruction set, complete: what it does not implement comes from the
-// reference.
+// The kernels that run on one instruction set, complete: what it does not implement comes from what
+// it builds on, in the end from the reference.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@ enum class Isa : uint8_t {
 
 struct KernelTable {
   Isa isa;
-  std::string_view name;                                  // "scalar", "avx2"
-  std::array<const MatrixKernels*, kFormatCount> matrix;  // by FormatId
+  std::string_view name;                           // "scalar", "avx2"
+  std::array<MatrixKernels, kFormatCount> matrix;  // by FormatId
   VectorKernels vector;
 
-  const MatrixKernels& For(Format format) const { return *matrix[static_cast<size_t>(format.id)]; }
+  const MatrixKernels& For(Format format) const { return matrix[static_cast<size_t>(format.id)]; }
 };
 
 }  // namespace coli

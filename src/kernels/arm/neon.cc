@@ -14,45 +14,46 @@ constexpr MatrixKernels kFloatKernels{FloatPreparedBytes, FloatPrepare,
                                       FloatMultiplyTransposed<Loader>};
 
 template <class Packing, bool kGrouped>
-const MatrixKernels* IntegerKernels() {
-  static const MatrixKernels kernels{PlanesPreparedBytes<Packing>, IntegerPrepare<Packing>,
-                                     Multiply<IntegerCodec<Packing, kGrouped>>,
-                                     ReferenceIntegerMatrix().multiply_transposed};
-  return &kernels;
-}
+constexpr MatrixKernels kIntegerKernels{.prepared_bytes = PlanesPreparedBytes<Packing>,
+                                        .prepare = IntegerPrepare<Packing>,
+                                        .multiply = Multiply<IntegerCodec<Packing, kGrouped>>};
 
-const MatrixKernels* KernelsOf(FormatId id) {
+constexpr MatrixKernels KernelsOf(FormatId id) {
   switch (id) {
     case FormatId::kF32:
-      return &kFloatKernels<F32Loader>;
+      return kFloatKernels<F32Loader>;
     case FormatId::kBf16:
-      return &kFloatKernels<Bf16Loader>;
+      return kFloatKernels<Bf16Loader>;
     case FormatId::kF16:
-      return &kFloatKernels<F16Loader>;
+      return kFloatKernels<F16Loader>;
     case FormatId::kInt8Row:
-      return IntegerKernels<Int8Packing, false>();
+      return kIntegerKernels<Int8Packing, false>;
     case FormatId::kInt4Row:
-      return IntegerKernels<Int4Packing, false>();
+      return kIntegerKernels<Int4Packing, false>;
     case FormatId::kInt4Grouped:
-      return IntegerKernels<Int4Packing, true>();
+      return kIntegerKernels<Int4Packing, true>;
     case FormatId::kInt2Row:
-      return IntegerKernels<Int2Packing, false>();
+      return kIntegerKernels<Int2Packing, false>;
     default:
-      return nullptr;  // through the reference
+      return {};
   }
 }
 
-}  // namespace
+constexpr VectorKernels kVectorKernels{Dot,     Axpy,        Add,     Scale,
+                                       RmsNorm, LayerNorm,   SiluMul, SigmoidAll,
+                                       Softmax, RotatePairs, Dots,    Axpys};
 
-const IsaKernels& NeonKernels() {
-  static const IsaKernels kernels{{
+constexpr IsaKernels kKernels{.base = ReferenceKernels,
+                              .matrix =
+                                  {
 #define COLI_FORMAT(id, name, info) KernelsOf(FormatId::id),
 #include "tensor/formats.def"
 #undef COLI_FORMAT
                                   },
-                                  {Dot, Axpy, Add, Scale, RmsNorm, LayerNorm, SiluMul, SigmoidAll,
-                                   Softmax, RotatePairs, Dots, Axpys}};
-  return kernels;
-}
+                              .vector = &kVectorKernels};
+
+}  // namespace
+
+const IsaKernels& NeonKernels() { return kKernels; }
 
 }  // namespace coli

@@ -6,11 +6,11 @@ namespace coli {
 
 const IsaKernels& ReferenceKernels() {
   static const IsaKernels kernels = [] {
-    IsaKernels all{.matrix = {}, .vector = ReferenceVector()};
+    IsaKernels all{.vector = &ReferenceVector()};
     for (const FormatInfo& info : AllFormats()) {
       const bool integer = info.arithmetic == Arithmetic::kInteger;
       all.matrix[static_cast<size_t>(info.id)] =
-          integer ? &ReferenceIntegerMatrix() : &ReferenceFloatMatrix();
+          integer ? ReferenceIntegerMatrix() : ReferenceFloatMatrix();
     }
     return all;
   }();

@@ -1,5 +1,5 @@
 // Activations of integer arithmetic: one scale per segment of columns, codes in int16. Part of
-// avx2_table.h.
+// avx2.cc.
 #pragma once
 
 #include "kernels/planes_layout.h"

@@ -1,5 +1,6 @@
-// What the AVX2 kernels share. Included through avx2_table.h only: everything here has internal
-// linkage, so that no function compiled for AVX2 can stand in for one that runs on every CPU.
+// What the AVX2 kernels share. Included by the .cc files of instruction sets only: everything here
+// has internal linkage, so that no function compiled for AVX2 can stand in for one that runs on
+// every CPU.
 #pragma once
 
 #include <immintrin.h>
@@ -34,15 +35,6 @@ inline const float* FloatScales(const WeightView& w) {
 inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 
 inline void Store(void* p, __m256i value) { _mm256_storeu_si256(static_cast<__m256i*>(p), value); }
-
-// sum plus, in each 32-bit lane, the two products of the 16-bit lanes there.
-inline __m256i MultiplyAdd(__m256i sum, __m256i a, __m256i b) {
-#if defined(COLI_MULTIPLY_ADD)
-  return COLI_MULTIPLY_ADD(sum, a, b);
-#else
-  return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
-#endif
-}
 
 // Pins a running sum to its register at this point. Without it GCC adds the products of several
 // steps in another order, which needs more registers than there are.

@@ -1,4 +1,4 @@
-// Products with float weights: f32, bf16, f16, widened exactly. Part of avx2_table.h.
+// Products with float weights: f32, bf16, f16, widened exactly. Part of avx2.cc.
 //
 // Sixteen virtual lanes in two registers; a prepared row is the f32 row itself.
 #pragma once

@@ -1,5 +1,5 @@
 // Products with fp8-e4m3-b128 weights: e4m3 times the scale of its block, rounded to f32, then as
-// with other float weights. Part of avx2_table.h.
+// with other float weights. Part of avx2.cc.
 //
 // Exponent and fraction of e4m3 have their places in f16, too, where the bias is 15 instead of 7:
 // the same bits mean e4m3 / 256. So a shift and the conversion from f16 widen a code, subnormals

@@ -1,4 +1,4 @@
-// How integer weights are packed, for the products of avx2_planes.h. Part of avx2_table.h.
+// How integer weights are packed, for the products of avx2_planes.h. Part of avx2.cc.
 //
 // A packing cuts a row into chunks of 16 * kPlanes columns. Of a chunk, 16-bit lane j holds the
 // kPlanes neighbouring columns from kPlanes * j on; plane p is a vector of sixteen 16-bit weights,

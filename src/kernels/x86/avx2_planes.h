@@ -1,10 +1,12 @@
-// Products with integer weights, packed as avx2_packings.h says. Part of avx2_table.h.
+// Products with integer weights, packed as avx2_packings.h says: those of AVX2 and the frame for
+// instruction sets that sum products in another way. Part of avx2.cc and of their .cc files.
 //
 // The activations are kept in the planes of the weights (kernels/planes_layout.h). So shifts and
 // masks give vectors of 16-bit weights without widening, and multiply-adds sum them into the
 // contract's virtual lanes.
 #pragma once
 
+#include "kernels/x86/avx2.h"
 #include "kernels/x86/avx2_activations.h"
 #include "kernels/x86/avx2_common.h"
 #include "kernels/x86/avx2_packings.h"
@@ -94,9 +96,44 @@ void PlanesPrepare(Format format, const float* x, uint32_t cols, std::byte* out)
   }
 }
 
-// One matrix. kChunks: chunks per segment if known, else 0. kGrouped: one weight scale per segment,
-// else per row.
-template <class Packing, uint32_t kChunks, bool kWithScales>
+// The products of a segment in registers of 256 bits. Instruction::MultiplyAdd(sum, a, b) is sum
+// plus, in each 32-bit lane, the two products of the 16-bit lanes there.
+template <class Instruction>
+struct ChunkProducts {
+  // Adds the products of `chunks` chunks to the lanes of every token. The planes of the first token
+  // are at `planes`, those of the next x_stride bytes further.
+  template <class Packing, uint32_t kTokens>
+  static inline __attribute__((always_inline)) void Add(const std::byte* weights, uint32_t chunks,
+                                                        const std::byte* planes, size_t x_stride,
+                                                        __m256i* sum) {
+#pragma GCC unroll 16
+    for (uint32_t c = 0; c < chunks; ++c) {
+      const auto chunk = Packing::Load(weights + c * Packing::kChunkBytes);
+      const std::byte* here = planes + c * PlanesLayout<Packing>::kChunkPlanesBytes;
+#pragma GCC unroll 8
+      for (uint32_t p = 0; p < Packing::kPlanes; ++p) {
+        const __m256i plane = Packing::Plane(chunk, static_cast<int>(p));
+#pragma GCC unroll 4
+        for (uint32_t t = 0; t < kTokens; ++t) {
+          const __m256i activations = Load(here + t * x_stride + kPlaneBytes * p);
+          sum[t] = Instruction::MultiplyAdd(sum[t], plane, activations);
+          Pin(sum[t]);
+        }
+      }
+    }
+  }
+};
+
+struct Avx2Instruction {
+  static __m256i MultiplyAdd(__m256i sum, __m256i a, __m256i b) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+  }
+};
+using Avx2Products = ChunkProducts<Avx2Instruction>;
+
+// One matrix. Products: as ChunkProducts. kChunks: chunks per segment if known, else 0. kGrouped:
+// one weight scale per segment, else per row.
+template <class Products, class Packing, uint32_t kChunks, bool kWithScales>
 struct PlanesCodec {
   using Layout = PlanesLayout<Packing>;
   static constexpr bool kGrouped = kWithScales;
@@ -160,22 +197,7 @@ struct PlanesCodec {
     for (uint32_t t = 0; t < kTokens; ++t) {
       sum[t] = Load(record + t * x_stride);
     }
-    const uint32_t chunk_count = Chunks();
-#pragma GCC unroll 16
-    for (uint32_t c = 0; c < chunk_count; ++c) {
-      const auto chunk = Packing::Load(weights + c * Packing::kChunkBytes);
-      const std::byte* planes = record + kSumsBytes + c * Layout::kChunkPlanesBytes;
-#pragma GCC unroll 8
-      for (uint32_t p = 0; p < Packing::kPlanes; ++p) {
-        const __m256i plane = Packing::Plane(chunk, static_cast<int>(p));
-#pragma GCC unroll 4
-        for (uint32_t t = 0; t < kTokens; ++t) {
-          const __m256i activations = Load(planes + t * x_stride + kPlaneBytes * p);
-          sum[t] = MultiplyAdd(sum[t], plane, activations);
-          Pin(sum[t]);
-        }
-      }
-    }
+    Products::template Add<Packing, kTokens>(weights, Chunks(), record + kSumsBytes, x_stride, sum);
 #pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
       const float scale_x = Scale(x + t * x_stride, s);
@@ -215,18 +237,59 @@ struct PlanesCodec {
   }
 };
 
+template <class Products>
 void Int4GroupedMultiply(const WeightView& w, const PreparedRows& x, uint32_t row_begin,
                          uint32_t row_end, float* y, size_t y_stride) {
   switch (w.format.group) {
     case 64:
-      return Multiply<PlanesCodec<Int4Packing, 1, true>>(w, x, row_begin, row_end, y, y_stride);
+      return Multiply<PlanesCodec<Products, Int4Packing, 1, true>>(w, x, row_begin, row_end, y,
+                                                                   y_stride);
     case 128:
-      return Multiply<PlanesCodec<Int4Packing, 2, true>>(w, x, row_begin, row_end, y, y_stride);
+      return Multiply<PlanesCodec<Products, Int4Packing, 2, true>>(w, x, row_begin, row_end, y,
+                                                                   y_stride);
     case 256:
-      return Multiply<PlanesCodec<Int4Packing, 4, true>>(w, x, row_begin, row_end, y, y_stride);
+      return Multiply<PlanesCodec<Products, Int4Packing, 4, true>>(w, x, row_begin, row_end, y,
+                                                                   y_stride);
     default:
-      return Multiply<PlanesCodec<Int4Packing, 0, true>>(w, x, row_begin, row_end, y, y_stride);
+      return Multiply<PlanesCodec<Products, Int4Packing, 0, true>>(w, x, row_begin, row_end, y,
+                                                                   y_stride);
   }
+}
+
+// Packed weights with kChunks chunks per segment.
+template <class Products, class Packing, uint32_t kChunks>
+constexpr auto* kRowMultiply =
+    Multiply<PlanesCodec<Products, Packing, kChunks, Packing::kScalePerSegment>>;
+
+// nullptr for formats without planes.
+template <class Products>
+constexpr decltype(MatrixKernels::multiply) PlanesMultiply(FormatId id) {
+  switch (id) {
+    case FormatId::kInt8Row:
+      return kRowMultiply<Products, Int8Packing, 16>;
+    case FormatId::kInt4Row:
+      return kRowMultiply<Products, Int4Packing, 4>;
+    case FormatId::kInt4Grouped:
+      return Int4GroupedMultiply<Products>;
+    case FormatId::kInt2Row:
+      return kRowMultiply<Products, Int2Packing, 2>;
+    case FormatId::kInt3G64:
+      return kRowMultiply<Products, Int3Packing, 1>;
+    case FormatId::kMxfp4:
+      return kRowMultiply<Products, Mxfp4Packing, 1>;
+    default:
+      return nullptr;
+  }
+}
+
+// The kernels of AVX2 with other products of integer weights.
+template <class Products>
+constexpr IsaKernels Avx2KernelsWith() {
+  IsaKernels kernels{.base = Avx2Kernels};
+  for (size_t i = 0; i < kFormatCount; ++i) {
+    kernels.matrix[i].multiply = PlanesMultiply<Products>(static_cast<FormatId>(i));
+  }
+  return kernels;
 }
 
 }  // namespace

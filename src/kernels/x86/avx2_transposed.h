@@ -1,5 +1,5 @@
 // Products with transposed matrices: y[c] = fma(x[r] * scale, code[r][c], y[c]), rows ascending.
-// Part of avx2_table.h.
+// Part of avx2.cc.
 //
 // The columns of a format say how eight neighbouring weights of a row are widened, and what of the
 // scale of their group belongs to x and what to the weights.

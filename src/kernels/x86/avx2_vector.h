@@ -1,4 +1,4 @@
-// Functions on f32 vectors. Part of avx2_table.h.
+// Functions on f32 vectors. Part of avx2.cc.
 #pragma once
 
 #include "kernels/exp_constants.h"

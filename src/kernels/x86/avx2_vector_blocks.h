@@ -1,5 +1,5 @@
 // Products of several vectors with several others: a value that is loaded once serves many. Part of
-// avx2_table.h. Loops over a tile are unrolled by request: only then are its sums in registers.
+// avx2.cc. Loops over a tile are unrolled by request: only then are its sums in registers.
 #pragma once
 
 #include "kernels/x86/avx2_float.h"
