@@ -224,7 +224,7 @@ void Batch(benchmark::State& state, Bench& bench, uint32_t rows) {
 }  // namespace coli
 
 int main(int argc, char** argv) {
-  size_t threads = coli::PhysicalCores();
+  size_t threads = coli::PhysicalCores().count();
   constexpr std::string_view kThreads = "--threads=";
   if (argc > 1 && std::string_view(argv[1]).starts_with(kThreads)) {
     threads = std::strtoul(argv[1] + kThreads.size(), nullptr, 10);

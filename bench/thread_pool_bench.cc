@@ -30,8 +30,8 @@ double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void EmptyLoop(benchmark::State& state, size_t threads) {
-  ThreadPool pool(threads);
+void EmptyLoop(benchmark::State& state, size_t threads, bool bound) {
+  ThreadPool pool(threads, bound ? std::optional(PhysicalCores()) : std::nullopt);
   const auto loop = [&] {
     pool.ParallelFor(threads, 1,
                      [](size_t begin, size_t, size_t) { benchmark::DoNotOptimize(begin); });
@@ -83,9 +83,9 @@ double LoopsPerSecond(ThreadPool& pool, uint64_t amount, double seconds) {
   return static_cast<double>(loops) / (Seconds() - begin);
 }
 
-void Neighbour(benchmark::State& state, size_t threads) {
+void Neighbour(benchmark::State& state, size_t threads, bool bound) {
   const uint64_t amount = AmountOf(kChunkSeconds);
-  ThreadPool pool(threads);
+  ThreadPool pool(threads, bound ? std::optional(PhysicalCores()) : std::nullopt);
   double alone = 0;
   double beside = 0;
   double rounds = 0;
@@ -118,11 +118,16 @@ void Neighbour(benchmark::State& state, size_t threads) {
 }  // namespace coli
 
 int main(int argc, char** argv) {
-  const size_t cores = coli::PhysicalCores();
-  for (const size_t threads : {cores, 2 * cores}) {
-    const std::string name = "/threads:" + std::to_string(threads);
-    benchmark::RegisterBenchmark(("empty_loop" + name).c_str(), coli::EmptyLoop, threads);
-    benchmark::RegisterBenchmark(("neighbour" + name).c_str(), coli::Neighbour, threads)
+  const size_t cores = coli::PhysicalCores().count();
+  struct Case {
+    size_t threads;
+    bool bound;
+  };
+  for (const auto& [threads, bound] :
+       {Case{cores, false}, Case{cores, true}, Case{2 * cores, false}}) {
+    const std::string name = "/threads:" + std::to_string(threads) + (bound ? "/bound" : "/free");
+    benchmark::RegisterBenchmark(("empty_loop" + name).c_str(), coli::EmptyLoop, threads, bound);
+    benchmark::RegisterBenchmark(("neighbour" + name).c_str(), coli::Neighbour, threads, bound)
         ->Iterations(4)
         ->UseRealTime();
   }

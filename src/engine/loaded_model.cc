@@ -22,7 +22,7 @@ Status CheckRange(const char* name, uint32_t value, uint32_t low, uint32_t high)
 }
 
 size_t ResolveThreads(const EngineOptions& options) {
-  return options.threads != 0 ? options.threads : PhysicalCores();
+  return options.threads != 0 ? options.threads : PhysicalCores().count();
 }
 
 constexpr std::string_view kKeep = "keep";
@@ -94,7 +94,7 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
   COLI_ASSIGN_OR_RETURN(WeightCatalog catalog,
                         LocateWeights(config_, container_, options.load_mtp, formats));
   COLI_ASSIGN_OR_RETURN(plan_, PlanModel(options, config_, catalog));
-  pool_ = std::make_unique<ThreadPool>(ResolveThreads(options));
+  pool_ = std::make_unique<ThreadPool>(ResolveThreads(options), PhysicalCores());
   COLI_ASSIGN_OR_RETURN(
       weights_, LoadWeights(config_, container_, catalog, options.load_mtp, *pool_, progress));
   backend_ = std::make_unique<Backend>(*kernels_, *pool_);

@@ -121,7 +121,7 @@ Result<ModelFacts> InspectModel(const EngineOptions& options) {
                    .largest_expert_bytes = catalog.largest_expert_bytes,
                    .isa = std::string(kernels->name),
                    .isas = {},
-                   .threads = options.threads != 0 ? options.threads : PhysicalCores(),
+                   .threads = options.threads != 0 ? options.threads : PhysicalCores().count(),
                    .available_bytes = AvailableMemoryBytes(),
                    .plan = std::move(plan)};
   for (const KernelTable* table : AvailableKernels()) {

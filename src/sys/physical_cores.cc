@@ -1,40 +1,17 @@
+#include "sys/physical_cores.h"
+
 #include <hwloc.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <thread>
+#include <vector>
 
-#include "sys/thread_pool.h"
+#include "base/check.h"
 
 namespace coli {
 namespace {
-
-// Cores with at least one hardware thread in `allowed`; 0 when the topology has no cores.
-size_t CountCores(hwloc_topology_t topology, hwloc_const_cpuset_t allowed) {
-  size_t cores = 0;
-  for (hwloc_obj_t core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, nullptr);
-       core != nullptr; core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) {
-    cores += hwloc_bitmap_intersects(core->cpuset, allowed) != 0 ? 1U : 0U;
-  }
-  return cores;
-}
-
-size_t CoresOfTopology(hwloc_topology_t topology) {
-  hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
-  if (allowed == nullptr) {
-    return 0;
-  }
-  if (hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_THREAD) != 0) {
-    hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(topology));
-  }
-  size_t cores = CountCores(topology, allowed);
-  if (cores == 0) {
-    cores = static_cast<size_t>(std::max(hwloc_bitmap_weight(allowed), 0));
-  }
-  hwloc_bitmap_free(allowed);
-  return cores;
-}
 
 // Without sysfs (a bare chroot, some containers) hwloc has nothing to read and says so on standard
 // error.
@@ -49,18 +26,70 @@ bool HasTopology() {
 
 }  // namespace
 
-size_t PhysicalCores() {
-  hwloc_topology_t topology{};
-  size_t cores = 0;
-  if (HasTopology() && hwloc_topology_init(&topology) == 0) {
-    hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    if (hwloc_topology_load(topology) == 0) {
-      cores = CoresOfTopology(topology);
-    }
-    hwloc_topology_destroy(topology);
+struct PhysicalCores::Topology {
+  Topology();
+  ~Topology();
+  Topology(const Topology&) = delete;
+  Topology& operator=(const Topology&) = delete;
+
+  hwloc_topology_t handle = nullptr;  // null: could not be read
+  hwloc_bitmap_t allowed = nullptr;   // hardware threads of this process
+  std::vector<hwloc_bitmap_t> cores;  // the allowed hardware threads of each core, none empty
+};
+
+PhysicalCores::Topology::Topology() {
+  if (!HasTopology() || hwloc_topology_init(&handle) != 0) {
+    handle = nullptr;
+    return;
   }
-  return std::max<size_t>(cores != 0 ? cores : std::thread::hardware_concurrency(), 1);
+  hwloc_topology_set_all_types_filter(handle, HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_type_filter(handle, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  allowed = hwloc_bitmap_alloc();
+  if (allowed == nullptr || hwloc_topology_load(handle) != 0) {
+    return;
+  }
+  if (hwloc_get_cpubind(handle, allowed, HWLOC_CPUBIND_THREAD) != 0) {
+    hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(handle));
+  }
+  for (hwloc_obj_t core = hwloc_get_next_obj_by_type(handle, HWLOC_OBJ_CORE, nullptr);
+       core != nullptr; core = hwloc_get_next_obj_by_type(handle, HWLOC_OBJ_CORE, core)) {
+    if (hwloc_bitmap_intersects(core->cpuset, allowed) == 0) {
+      continue;
+    }
+    hwloc_bitmap_t own = hwloc_bitmap_alloc();
+    if (own == nullptr) {
+      return;
+    }
+    hwloc_bitmap_and(own, core->cpuset, allowed);
+    cores.push_back(own);
+  }
+}
+
+PhysicalCores::Topology::~Topology() {
+  for (hwloc_bitmap_t core : cores) {
+    hwloc_bitmap_free(core);
+  }
+  hwloc_bitmap_free(allowed);
+  if (handle != nullptr) {
+    hwloc_topology_destroy(handle);
+  }
+}
+
+PhysicalCores::PhysicalCores() : topology_(std::make_shared<const Topology>()) {
+  count_ = topology_->cores.size();
+  if (count_ == 0 && topology_->allowed != nullptr) {
+    count_ = static_cast<size_t>(std::max(hwloc_bitmap_weight(topology_->allowed), 0));
+  }
+  if (count_ == 0) {
+    count_ = std::max<size_t>(std::thread::hardware_concurrency(), 1);
+  }
+}
+
+bool PhysicalCores::BindThisThread(size_t core) const {
+  COLI_CHECK(core < count_);
+  const std::vector<hwloc_bitmap_t>& cores = topology_->cores;
+  return core < cores.size() &&
+         hwloc_set_cpubind(topology_->handle, cores[core], HWLOC_CPUBIND_THREAD) == 0;
 }
 
 }  // namespace coli

@@ -102,13 +102,21 @@ void ThreadPool::State::Work(size_t worker) {
   }
 }
 
-ThreadPool::ThreadPool(size_t threads) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(size_t threads, const std::optional<PhysicalCores>& cores)
+    : state_(std::make_unique<State>()) {
   COLI_CHECK(threads >= 1);
+  const std::optional<PhysicalCores> own =
+      cores && cores->count() == threads ? cores : std::nullopt;
   state_->spin = threads <= std::thread::hardware_concurrency();
   state_->workers.reserve(threads - 1);
   try {
     for (size_t worker = 1; worker < threads; ++worker) {
-      state_->workers.emplace_back([state = state_.get(), worker] { state->Work(worker); });
+      state_->workers.emplace_back([state = state_.get(), worker, own] {
+        if (own) {
+          own->BindThisThread(worker);  // refused: it runs where the system puts it
+        }
+        state->Work(worker);
+      });
     }
   } catch (const std::system_error&) {
     // The system gives no more threads: the pool is smaller, as threads() says.

@@ -3,6 +3,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+
+#include "sys/physical_cores.h"
 
 namespace coli {
 
@@ -12,8 +15,10 @@ namespace coli {
 class ThreadPool {
  public:
   // `threads` >= 1 in all, the calling thread included. Where the system gives no more threads the
-  // pool is smaller.
-  explicit ThreadPool(size_t threads);
+  // pool is smaller. With as many `cores` as threads each worker stays on a core of its own, the
+  // caller is left what remains; a pool of another size is placed by the system, which knows what
+  // else runs.
+  explicit ThreadPool(size_t threads, const std::optional<PhysicalCores>& cores = std::nullopt);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -46,8 +51,5 @@ class ThreadPool {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// Physical cores that this process may run on (hwloc; affinity respected); at least 1.
-size_t PhysicalCores();
 
 }  // namespace coli

@@ -93,23 +93,32 @@ TEST(ThreadPool, ComesAndGoesWithoutWork) {
   }
 }
 
-TEST(PhysicalCores, RespectsWhereTheThreadMayRun) {
+TEST(ThreadPool, WithAThreadPerCoreEachWorkerKeepsToACoreOfItsOwn) {
+  const PhysicalCores cores;
+  ThreadPool pool(cores.count(), cores);
+  std::vector<cpu_set_t> seen(pool.threads());
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    pool.ParallelFor(pool.threads() * 4, 1, [&](size_t, size_t, size_t worker) {
+      ::sched_getaffinity(0, sizeof(cpu_set_t), &seen[worker]);
+    });
+  }
+  for (size_t a = 1; a < seen.size(); ++a) {
+    for (size_t b = a + 1; b < seen.size(); ++b) {
+      cpu_set_t both;
+      CPU_AND(&both, &seen[a], &seen[b]);
+      EXPECT_EQ(CPU_COUNT(&both), 0) << "workers " << a << " and " << b;
+    }
+  }
+}
+
+TEST(ThreadPool, LeavesTheCallerAndItsThreadsUnbound) {
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
-  EXPECT_GE(PhysicalCores(), 1U);
-  EXPECT_LE(PhysicalCores(), static_cast<size_t>(CPU_COUNT(&before)));
-  int first = 0;
-  while (!CPU_ISSET(static_cast<size_t>(first), &before)) {
-    ++first;
-  }
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(static_cast<size_t>(first), &one);
-  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-
-  EXPECT_EQ(PhysicalCores(), 1U);
-
-  ::sched_setaffinity(0, sizeof(before), &before);
+  const PhysicalCores cores;
+  const ThreadPool pool(cores.count(), cores);
+  cpu_set_t after;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(after), &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
 }
 
 }  // namespace
