@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Every rule of check_policy.py fires, and only where it should."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -150,13 +151,13 @@ class Tree(unittest.TestCase):
 
         self.assertEqual([finding.path for finding in check_policy.check_tree(self.root)], ["src/base/a.cc"])
 
-    def compile_isa_file(self, text):
-        self.write("src/CMakeLists.txt", "coli_isa_source(kernels/x86/avx2.cc -mavx2)\n")
-        self.write("src/kernels/x86/avx2.cc", text)
+    def compile_isa_file(self, text, name="avx2.cc"):
+        self.write("src/CMakeLists.txt", f"coli_isa_source(kernels/x86/{name} -mavx2)\n")
+        self.write(f"src/kernels/x86/{name}", text)
         folder = self.root / "build/src/CMakeFiles/coli_kernels.dir/kernels/x86"
-        folder.mkdir(parents=True)
-        source = self.root / "src/kernels/x86/avx2.cc"
-        subprocess.run(["c++", "-c", str(source), "-o", str(folder / "avx2.cc.o")], check=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        source = self.root / "src/kernels/x86" / name
+        subprocess.run(["c++", "-c", str(source), "-o", str(folder / f"{name}.o")], check=True)
         return list(check_policy.check_objects(self.root, self.root / "build"))
 
     @unittest.skipUnless(shutil.which("c++"), "needs a compiler")
@@ -171,6 +172,17 @@ class Tree(unittest.TestCase):
         text = "namespace { inline int Own() { return 1; } }\nint F() { return Own(); }\n"
 
         self.assertEqual(self.compile_isa_file(text), [])
+
+    @unittest.skipUnless(shutil.which("objdump") and os.uname().machine == "x86_64", "needs x86 tools")
+    def test_wide_products_are_expected_of_avx512(self):
+        sources = {
+            False: "void F() { __asm__(\"vpdpwssd %ymm0, %ymm1, %ymm2\"); }\n",
+            True: "void F() { __asm__(\"vpdpwssd %zmm0, %zmm1, %zmm2\"); }\n",
+        }
+        for is_wide, text in sources.items():
+            texts = [finding.text for finding in self.compile_isa_file(text, "avx512_vnni.cc")]
+
+            self.assertEqual(texts, [] if is_wide else [r"has no vpdpwssd .*%zmm"])
 
     def test_missing_isa_object_is_found(self):
         self.write("src/CMakeLists.txt", "coli_isa_source(kernels/x86/avx2.cc -mavx2)\n")

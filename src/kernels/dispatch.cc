@@ -5,6 +5,7 @@
 #include "kernels/reference/reference.h"
 #if defined(__x86_64__)
 #include "kernels/x86/avx2.h"
+#include "kernels/x86/avx512_vnni.h"
 #include "kernels/x86/avx_vnni.h"
 #endif
 #if defined(__aarch64__)
@@ -23,6 +24,10 @@ bool CpuHasAvx2() {
          __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
 }
 bool CpuHasAvxVnni() { return CpuHasAvx2() && __builtin_cpu_supports("avxvnni"); }
+bool CpuHasAvx512Vnni() {
+  return CpuHasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+}
 #endif
 
 struct Candidate {

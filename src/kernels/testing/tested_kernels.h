@@ -5,15 +5,20 @@
 
 #include "kernels/dispatch.h"
 #if defined(__x86_64__)
-#include "kernels/x86/testing/avx_vnni_stand_in.h"
+#include "kernels/x86/testing/vnni_stand_ins.h"
 #endif
 
 namespace coli::testing {
 
 #if defined(__x86_64__)
-// Runs where AVX2 does.
+// They run where AVX2 does.
 inline const KernelTable& AvxVnniStandInTable() {
   static const KernelTable table = MakeTable(Isa::kAvxVnni, "avx-vnni, stand-in", AvxVnniStandIn());
+  return table;
+}
+inline const KernelTable& Avx512VnniStandInTable() {
+  static const KernelTable table =
+      MakeTable(Isa::kAvx512Vnni, "avx512-vnni, stand-in", Avx512VnniStandIn());
   return table;
 }
 #endif
@@ -25,6 +30,7 @@ inline std::vector<const KernelTable*> TestedKernels() {
 #if defined(__x86_64__)
   if (!tables.empty()) {
     tables.push_back(&AvxVnniStandInTable());
+    tables.push_back(&Avx512VnniStandInTable());
   }
 #endif
   return tables;
