@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kFloatsPerLine = 16;
 // A latent that was read serves this many heads.
-constexpr uint32_t kHeadBlock = 16;
+constexpr uint32_t kHeadBlock = 64;
 // Keys that the heads of a block use together: sized for the L1 cache at GLM-5.2's width.
 constexpr size_t kKeyBlock = 12;
 

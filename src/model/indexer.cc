@@ -20,8 +20,8 @@ constexpr size_t kKeyBlock = 24;
 constexpr uint32_t kHeadBlock = 32;
 
 // x[i] becomes max(0, x[i] * scale).
-void ScalePositive(float scale, float* x, size_t n) {
-  for (size_t i = 0; i < n; ++i) {
+void ScalePositive(float scale, std::span<float, kKeyBlock> x) {
+  for (size_t i = 0; i < kKeyBlock; ++i) {  // a known length: the loop has no branches
     const float scaled = x[i] * scale;
     x[i] = scaled < 0.0F ? 0.0F : scaled;  // not std::max: it would hide a NaN
   }
@@ -69,25 +69,13 @@ Indexer::Indexer(const ModelConfig& config, const IndexerWeights& weights, Layer
                  Backend& backend)
     : config_(config), w_(weights), layer_(layer), backend_(backend) {}
 
-Status Indexer::Select(Step& step, std::span<float> scores) const {
-  Project(step);
-  AppendKeys(step);
-  for (size_t r = 0; r < step.rows(); ++r) {
-    if (step.row(r).position + 1 <= config_.indexer.top_k) {
-      step.selection.SelectAll(r);
-    } else {
-      COLI_RETURN_IF_ERROR(SelectRow(step, r, scores));
-    }
-  }
-  return Ok();
-}
-
 void Indexer::Project(Step& step) const {
   const Activations& a = step.a;
   const std::array<Product, 2> from_normed{Product{w_.wk, step.Of(a.index_k)},
                                            Product{w_.weights_proj, step.Of(a.index_weights)}};
   backend_.MatMul(step.Of(a.normed), from_normed);
   backend_.MatMul(step.Of(a.q_latent), w_.wq_b, step.Of(a.index_q));
+  AppendKeys(step);
 }
 
 void Indexer::AppendKeys(Step& step) const {
@@ -105,6 +93,17 @@ void Indexer::AppendKeys(Step& step) const {
       rotate(a.index_q.row(r) + size_t{h} * dim);
     }
   });
+}
+
+Status Indexer::Select(Step& step, std::span<float> scores) const {
+  for (size_t r = 0; r < step.rows(); ++r) {
+    if (step.row(r).position + 1 <= config_.indexer.top_k) {
+      step.selection.SelectAll(r);
+    } else {
+      COLI_RETURN_IF_ERROR(SelectRow(step, r, scores));
+    }
+  }
+  return Ok();
 }
 
 Status Indexer::SelectRow(Step& step, size_t r, std::span<float> scores) const {
@@ -138,16 +137,16 @@ void Indexer::ScoreKeys(const Step& step, size_t r, size_t first, std::span<floa
   for (size_t i = 0; i < scores.size(); ++i) {
     keys[i] = step.cache(r).index_key(layer_, static_cast<uint32_t>(first + i));
   }
-  std::array<float, kHeadBlock * kKeyBlock> dots;
+  std::array<float, kHeadBlock * kKeyBlock> dots{};  // a row for each head, 0 after the last key
   std::ranges::fill(scores, 0.0F);
   for (uint32_t h = 0; h < heads; h += kHeadBlock) {
     const uint32_t together = std::min(kHeadBlock, heads - h);
     v.dots({q + size_t{h} * dim, dim, together}, {keys.data(), scores.size()}, dim, dots.data(),
            kKeyBlock);
     for (uint32_t i = 0; i < together; ++i) {
-      float* const head_dots = &dots[i * kKeyBlock];
-      ScalePositive(dim_scale, head_dots, scores.size());
-      v.axpy(weights[h + i] * head_scale, head_dots, scores.data(), scores.size());
+      const std::span<float, kKeyBlock> head_dots(&dots[i * kKeyBlock], kKeyBlock);
+      ScalePositive(dim_scale, head_dots);
+      v.axpy(weights[h + i] * head_scale, head_dots.data(), scores.data(), scores.size());
     }
   }
 }

@@ -28,13 +28,16 @@ class Indexer {
   Indexer(const ModelConfig& config, const IndexerWeights& weights, LayerId layer,
           Backend& backend);
 
-  // Reads step.a.normed and step.a.q_latent; appends this step's keys to the caches and writes
-  // step.selection. `scores`: scratch for as many floats as a sequence has positions.
+  // step.a.normed, step.a.q_latent -> step.a.index_q, step.a.index_weights; appends keys to the
+  // caches. Comes before Select.
+  void Project(Step& step) const;
+
+  // step.a.index_q, step.a.index_weights -> step.selection, from the keys of the caches. `scores`:
+  // scratch for as many floats as a sequence has positions.
   // Errors: kNumeric for a score that is not finite, naming layer and position.
   Status Select(Step& step, std::span<float> scores) const;
 
  private:
-  void Project(Step& step) const;
   void AppendKeys(Step& step) const;
   Status SelectRow(Step& step, size_t r, std::span<float> scores) const;
   // The scores of row r with keys first, first + 1, ...; at most a block of them.

@@ -52,6 +52,7 @@ Status Layer::Attention(Step& block, LayerScratch& scratch) const {
   Normalize(block, w_.input_norm);
   attention_.Project(block);
   if (indexer_) {
+    indexer_->Project(block);
     COLI_RETURN_IF_ERROR(indexer_->Select(block, scratch.key_scores));
   }
   attention_.Attend(block, scratch.attention, scratch.explicit_attention);

@@ -29,7 +29,9 @@ inline void DotTile(const float* a, size_t a_stride, const float* const* b, size
     }
 #pragma GCC unroll 4
     for (size_t k = 0; k < kVectors; ++k) {
-      const __m256 vector = _mm256_loadu_ps(b[k] + i);
+      __m256 vector = _mm256_loadu_ps(b[k] + i);
+      // Loaded once: GCC would load it again for every row, and loads are what limits the loop.
+      __asm__("" : "+x"(vector));
 #pragma GCC unroll 4
       for (size_t r = 0; r < kRows; ++r) {
         sums[r][k] = _mm256_fmadd_ps(rows[r], vector, sums[r][k]);

@@ -1,0 +1,370 @@
+// Attention of a decoded token in one layer of GLM-5.2's shape, beside the limits of this machine
+// in the same minute: the peak of f32 multiply-adds and the speed of plainly reading memory.
+//
+//   attention_bench                                          everything, one thread
+//   attention_bench --threads=2 --benchmark_filter=selected
+//
+// all/POSITIONS        every cached position is attended to, without selection.
+// selected/POSITIONS   2048 of them at random places, another choice each time: what DSA leaves.
+// slice/POSITIONS      64 rows of a prompt that attend to 2048 positions each; `ms` of all rows.
+// scan/POSITIONS       the indexer: scores of all positions, then the choice of the best 2048.
+//
+// Layers take turns, so that their keys and weights come from RAM. The time of all and selected
+// includes both products with kv_b, but not the projections before and after (kernels_bench has
+// such products). Counters, best of all runs: `ms`; `GMAC/s` with cached values, and their share
+// `of_peak`; `GB/s` of cached values, each counted once, and their share `of_read`. `peak` and
+// `read` are the limits. One thread is timed by its own clock, several by the wall's.
+#include <benchmark/benchmark.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#else
+#include <arm_neon.h>
+#endif
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.h"
+#include "bench/plain_read.h"
+#include "bench/run_benchmarks.h"
+#include "kernels/dispatch.h"
+#include "model/attention_mla.h"
+#include "model/indexer.h"
+#include "tensor/format.h"
+
+namespace coli {
+namespace {
+
+constexpr uint32_t kLayers = 4;  // their kv_b alone is more than the caches hold
+constexpr uint32_t kSelected = 2048;
+constexpr size_t kChoices = 16;
+constexpr size_t kReadBytes = size_t{1} << 30;
+constexpr size_t kReadPiece = size_t{64} << 20;   // read between two runs
+constexpr size_t kReadGrain = size_t{256} << 10;  // handed to a thread at a time
+constexpr Format kWeights{FormatId::kInt8Row};
+
+// 12 independent chains: enough for the latency of two multiply-adds per cycle.
+constexpr size_t kChains = 12;
+constexpr size_t kBurst = 20'000;
+#if defined(__x86_64__)
+constexpr double kBurstProducts = 8.0 * kChains * kBurst;
+__attribute__((target("avx2,fma"), noinline)) void MultiplyAddBurst() {
+  __m256 sums[kChains];
+  const __m256 x = _mm256_set1_ps(0.5F);
+#pragma GCC unroll 12
+  for (__m256& sum : sums) {
+    sum = x;
+  }
+  for (size_t i = 0; i < kBurst; ++i) {
+#pragma GCC unroll 12
+    for (size_t c = 0; c < kChains; ++c) {
+      sums[c] = _mm256_fmadd_ps(x, x, sums[c]);
+      __asm__ volatile("" : "+x"(sums[c]));  // stays in its register and in the program
+    }
+  }
+}
+#else
+constexpr double kBurstProducts = 4.0 * kChains * kBurst;
+__attribute__((noinline)) void MultiplyAddBurst() {
+  float32x4_t sums[kChains];
+  const float32x4_t x = vdupq_n_f32(0.5F);
+#pragma GCC unroll 12
+  for (float32x4_t& sum : sums) {
+    sum = x;
+  }
+  for (size_t i = 0; i < kBurst; ++i) {
+#pragma GCC unroll 12
+    for (size_t c = 0; c < kChains; ++c) {
+      sums[c] = vfmaq_f32(sums[c], x, x);
+      __asm__ volatile("" : "+w"(sums[c]));
+    }
+  }
+}
+#endif
+
+ModelConfig Config(uint32_t top_k) {
+  ModelConfig config{};
+  config.hidden_size = 64;  // the output projection is not what is measured
+  config.vocab_size = 64;
+  config.dense_intermediate_size = config.expert_intermediate_size = 64;
+  config.attention = {.heads = 64,
+                      .q_lora_rank = 2048,
+                      .kv_lora_rank = 512,
+                      .qk_nope_head_dim = 192,
+                      .qk_rope_head_dim = 64,
+                      .v_head_dim = 256,
+                      .rope_theta = 1e6F};
+  config.indexer = {.heads = 32, .head_dim = 128, .top_k = top_k};
+  config.router.experts = config.router.experts_per_token = 1;
+  config.layers.assign(kLayers, {IndexerKind::kFull, FfnKind::kDense});
+  return config;
+}
+
+// Matrices of random codes.
+class Matrices {
+ public:
+  explicit Matrices(size_t bytes) : bytes_(MapHuge(bytes)), free_(bytes_.get()) {}
+  static size_t Bytes(uint32_t rows, uint32_t cols) {
+    return *CodeBytes(kWeights, rows, cols) + *ScaleBytes(kWeights, rows, cols);
+  }
+  WeightView Make(uint32_t rows, uint32_t cols, std::mt19937_64& random) {
+    std::byte* const codes = free_;
+    std::byte* const scales = codes + *CodeBytes(kWeights, rows, cols);
+    for (std::byte* at = codes; at + 8 <= scales; at += 8) {
+      const uint64_t word = random();
+      std::memcpy(at, &word, 8);
+    }
+    std::fill_n(reinterpret_cast<float*>(scales), rows, 1e-3F);
+    free_ += Bytes(rows, cols);
+    return {codes, scales, rows, cols, kWeights};
+  }
+
+ private:
+  Mapping bytes_;
+  std::byte* free_;
+};
+
+// The threads, and what the machine can do with them.
+class Machine {
+ public:
+  explicit Machine(size_t threads)
+      : pool(threads), backend(**SelectKernels("auto"), pool), memory_(MapHuge(kReadBytes)) {
+    std::memset(memory_.get(), 1, kReadBytes);
+  }
+  double Seconds() const {
+    timespec now{};
+    ::clock_gettime(pool.threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+  }
+  // Improves the limits by another try.
+  void MeasureLimits() {
+    double begin = Seconds();
+    pool.ParallelFor(pool.threads(), 1, [](size_t, size_t, size_t) { MultiplyAddBurst(); });
+    const auto threads = static_cast<double>(pool.threads());
+    peak = std::max(peak, threads * kBurstProducts / (Seconds() - begin));
+    begin = Seconds();
+    pool.ParallelFor(kReadPiece, kReadGrain, [&](size_t from, size_t to, size_t) {
+      benchmark::DoNotOptimize(PlainRead(memory_.get() + next_ + from, to - from));
+    });
+    read = std::max(read, static_cast<double>(kReadPiece) / (Seconds() - begin));
+    next_ = (next_ + kReadPiece) % kReadBytes;
+  }
+
+  ThreadPool pool;
+  Backend backend;
+  double peak = 0;  // multiply-adds per second
+  double read = 0;  // bytes per second
+
+ private:
+  Mapping memory_;
+  size_t next_ = 0;
+};
+
+// The last rows of a sequence with `positions` cached positions in every layer.
+struct Shape {
+  uint32_t positions;
+  uint32_t top_k = kSelected;
+  uint32_t rows = 1;
+};
+
+class Sequence {
+ public:
+  Sequence(Machine& machine, const Shape& shape)
+      : machine_(machine),
+        positions_(shape.positions),
+        config_(Config(shape.top_k)),
+        cache_(*KvCache::Create(config_, shape.positions, false)),
+        matrices_(kLayers * (Matrices::Bytes(kv_b_rows(), config_.attention.kv_lora_rank) +
+                             Matrices::Bytes(config_.hidden_size, heads_cols()))),
+        activations_(*ActivationMemory::Create(config_, shape.rows, 1)),
+        selection_(shape.rows, shape.top_k),
+        scratch_(*AttentionScratch::Create(config_, machine.pool.threads(), shape.positions)),
+        scores_(shape.positions) {
+    if (!machine.backend.Reserve(BackendRoomFor(config_))) {
+      throw std::bad_alloc();
+    }
+    batch_.caches = {&cache_};
+    for (uint32_t r = shape.rows; r > 0; --r) {
+      batch_.rows.push_back({.position = shape.positions - r});
+    }
+    std::mt19937_64 random(1);
+    weights_.resize(kLayers);
+    for (AttentionWeights& w : weights_) {
+      w.kv_b = matrices_.Make(kv_b_rows(), config_.attention.kv_lora_rank, random);
+      w.o = matrices_.Make(config_.hidden_size, heads_cols(), random);
+    }
+    FillCache(random);
+    const Activations& a = activations_.views;
+    for (const MatrixView& view : {a.q, a.index_q, a.index_weights}) {
+      for (uint32_t r = 0; r < shape.rows; ++r) {
+        FillNormal(view.row(r), view.cols, random);
+      }
+    }
+    for (auto& choice : choices_) {
+      choice = Choose(random);
+    }
+  }
+
+  Step NewStep() { return Step(batch_, activations_.views, selection_.view()); }
+  void Attend(uint32_t turn, bool all) {
+    Step step = NewStep();
+    for (uint32_t r = 0; r < step.rows(); ++r) {
+      if (all) {
+        step.selection.SelectAll(r);
+        continue;
+      }
+      const std::vector<uint32_t>& choice = choices_[(turn + r) % kChoices];
+      std::ranges::copy(choice, step.selection.SelectSome(r, static_cast<uint32_t>(choice.size())));
+    }
+    const uint32_t layer = turn % kLayers;
+    LatentAttention(config_, weights_[layer], Id(layer), machine_.backend)
+        .Attend(step, scratch_, false);
+  }
+  void Scan(uint32_t turn) {
+    Step step = NewStep();
+    const uint32_t layer = turn % kLayers;
+    if (!Indexer(config_, indexer_weights_, Id(layer), machine_.backend).Select(step, scores_)) {
+      std::abort();  // random keys have finite scores
+    }
+  }
+  const ModelConfig& config() const { return config_; }
+
+ private:
+  static LayerId Id(uint32_t layer) { return LayerId{static_cast<int32_t>(layer)}; }
+  uint32_t kv_b_rows() const {
+    const AttentionConfig& d = config_.attention;
+    return d.heads * (d.qk_nope_head_dim + d.v_head_dim);
+  }
+  uint32_t heads_cols() const { return config_.attention.heads * config_.attention.v_head_dim; }
+  static void FillNormal(float* values, size_t count, std::mt19937_64& random) {
+    std::normal_distribution<float> normal;
+    std::generate_n(values, count, [&] { return normal(random); });
+  }
+  // Rows of a stock that no period of the layout repeats.
+  void FillCache(std::mt19937_64& random) {
+    constexpr size_t kStock = 1021;
+    const uint32_t latent = config_.attention.latent_dim();
+    const uint32_t key = config_.indexer.head_dim;
+    std::vector<float> stock(kStock * (latent + key));
+    FillNormal(stock.data(), stock.size(), random);
+    for (uint32_t layer = 0; layer < kLayers; ++layer) {
+      for (uint32_t p = 0; p < positions_; ++p) {
+        const float* const row = &stock[(p + layer) % kStock * (latent + key)];
+        std::copy_n(row, latent, cache_.latent(Id(layer), p));
+        std::copy_n(row + latent, key, cache_.index_key(Id(layer), p));
+      }
+    }
+  }
+  // Ascending positions.
+  std::vector<uint32_t> Choose(std::mt19937_64& random) const {
+    std::vector<uint32_t> all(positions_);
+    std::ranges::generate(all, [i = 0U]() mutable { return i++; });
+    std::vector<uint32_t> chosen;
+    std::ranges::sample(all, std::back_inserter(chosen), std::min(kSelected, positions_), random);
+    return chosen;
+  }
+
+  Machine& machine_;
+  const uint32_t positions_;
+  const ModelConfig config_;
+  KvCache cache_;
+  Matrices matrices_;
+  std::vector<AttentionWeights> weights_;
+  const IndexerWeights indexer_weights_{};  // only projections use them
+  Batch batch_;
+  ActivationMemory activations_;
+  SelectionMemory selection_;
+  AttentionScratch scratch_;
+  std::vector<float> scores_;
+  std::array<std::vector<uint32_t>, kChoices> choices_;
+};
+
+// What a run does with cached values.
+struct Work {
+  double products;
+  double bytes;
+};
+
+void Measure(benchmark::State& state, Machine& machine, const Work& work,
+             const std::function<void(uint32_t turn)>& run) {
+  double best = std::numeric_limits<double>::infinity();
+  uint32_t turn = 0;
+  for (auto _ : state) {
+    machine.MeasureLimits();
+    const double begin = machine.Seconds();
+    run(turn++);
+    const double seconds = machine.Seconds() - begin;
+    state.SetIterationTime(seconds);
+    best = std::min(best, seconds);
+  }
+  state.counters["ms"] = best * 1e3;
+  state.counters["GMAC/s"] = work.products * 1e-9 / best;
+  state.counters["peak"] = machine.peak * 1e-9;
+  state.counters["of_peak"] = work.products / best / machine.peak;
+  state.counters["GB/s"] = work.bytes * 1e-9 / best;
+  state.counters["read"] = machine.read * 1e-9;
+  state.counters["of_read"] = work.bytes / best / machine.read;
+}
+
+void Attend(benchmark::State& state, Machine& machine, const Shape& shape, bool all) {
+  Sequence sequence(machine, shape);
+  const AttentionConfig& d = sequence.config().attention;
+  const double keys = 1.0 * shape.top_k * shape.rows;
+  const Work work{.products = keys * d.heads * (d.latent_dim() + d.kv_lora_rank),
+                  .bytes = keys * d.latent_dim() * sizeof(float)};
+  Measure(state, machine, work, [&](uint32_t turn) { sequence.Attend(turn, all); });
+}
+
+void Scan(benchmark::State& state, Machine& machine, uint32_t positions) {
+  Sequence sequence(machine, {.positions = positions});
+  const IndexerConfig& d = sequence.config().indexer;
+  const Work work{.products = 1.0 * positions * d.heads * d.head_dim,
+                  .bytes = 1.0 * positions * d.head_dim * sizeof(float)};
+  Measure(state, machine, work, [&](uint32_t turn) { sequence.Scan(turn); });
+}
+
+void Register(Machine& machine) {
+  const auto add = [](const std::string& name, auto run) {
+    benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime();
+  };
+  for (const uint32_t positions : {1U, 2048U, 32768U, 131072U}) {
+    add("all/" + std::to_string(positions), [&machine, positions](benchmark::State& state) {
+      Attend(state, machine, {.positions = positions, .top_k = positions}, true);
+    });
+  }
+  for (const uint32_t positions : {4096U, 32768U, 131072U}) {
+    add("selected/" + std::to_string(positions), [&machine, positions](benchmark::State& state) {
+      Attend(state, machine, {.positions = positions}, false);
+    });
+    add("slice/" + std::to_string(positions), [&machine, positions](benchmark::State& state) {
+      Attend(state, machine, {.positions = positions, .rows = kAttentionRows}, false);
+    });
+    add("scan/" + std::to_string(positions),
+        [&machine, positions](benchmark::State& state) { Scan(state, machine, positions); });
+  }
+}
+
+}  // namespace
+}  // namespace coli
+
+int main(int argc, char** argv) {
+  size_t threads = 1;
+  constexpr std::string_view kThreads = "--threads=";
+  if (argc > 1 && std::string_view(argv[1]).starts_with(kThreads)) {
+    threads = std::strtoul(argv[1] + kThreads.size(), nullptr, 10);
+    std::rotate(argv + 1, argv + 2, argv + argc);
+    --argc;
+  }
+  coli::Machine machine(std::max<size_t>(threads, 1));
+  coli::Register(machine);
+  return coli::RunBenchmarks(argc, argv);
+}
