@@ -11,6 +11,7 @@
 //   kSegment        columns of a segment where the format has no group
 //   kScalePerSegment  whether that segment has a scale of its own
 //   kPrefetchPages  next to no arithmetic per byte: read ahead by pages (PrefetchNextPage)
+//   kPlanesInPlace  planes 1 and 2 of four can be had without a shift (PlaneInPlace), 4 and 8 bits up
 //   RowBytes(cols)
 //   Load(p)         one chunk; reads kChunkBytes
 //   Plane(chunk, p)
@@ -26,6 +27,7 @@ namespace {
 
 struct F32Scale {
   static constexpr bool kPrefetchPages = false;
+  static constexpr bool kPlanesInPlace = false;
   static constexpr size_t kScaleBytes = 4;
   static float Scale(const std::byte* scales, size_t i) {
     float scale = 0;
@@ -57,6 +59,7 @@ struct Int8Packing : F32Scale {
 
 // Code + 8; element 2j in the low nibble of byte j.
 struct Int4Packing : F32Scale {
+  static constexpr bool kPlanesInPlace = true;
   static constexpr uint32_t kPlanes = 4;
   static constexpr uint32_t kChunkBytes = 32;
   static constexpr int32_t kOffset = 8;
@@ -69,6 +72,9 @@ struct Int4Packing : F32Scale {
   static __m256i Plane(__m256i chunk, int p) {
     const __m256i shifted = _mm256_srli_epi16(chunk, 4 * p);
     return p == 3 ? shifted : _mm256_and_si256(shifted, _mm256_set1_epi16(15));
+  }
+  static __m256i PlaneInPlace(__m256i chunk, int p) {
+    return _mm256_and_si256(chunk, _mm256_set1_epi16(static_cast<int16_t>(15 << (4 * p))));
   }
   static __m256 Eight(const std::byte* row, uint32_t c) {
     int32_t bytes = 0;
@@ -164,6 +170,7 @@ struct Int3Packing : F32Scale {
 // the byte e of 2^(e - 128).
 struct Mxfp4Packing {
   static constexpr bool kPrefetchPages = false;
+  static constexpr bool kPlanesInPlace = false;
   static constexpr uint32_t kPlanes = 2;
   static constexpr uint32_t kChunkBytes = 16;
   static constexpr int32_t kOffset = 0;
