@@ -12,6 +12,26 @@ give_up() {
   exit 1
 }
 
+# Standard input: what the build says, a line for each finished step: "[37/142] ...".
+show_progress() {
+  shown=0
+  while IFS= read -r line; do
+    steps=${line%%]*}
+    case $steps in
+      "["[0-9]*/[0-9]*) steps=${steps#"["} ;;
+      *) continue ;;
+    esac
+    percent=$((100 * ${steps%/*} / ${steps#*/}))
+    if [ "$terminal" = 1 ]; then
+      printf '\r  %3d %%  ' "$percent"
+    elif [ "$percent" -ge $((shown + 25)) ]; then
+      shown=$percent
+      printf '  %3d %%\n' "$percent"
+    fi
+  done
+  [ "$terminal" = 0 ] || printf '\r         \r'
+}
+
 # Two first starts at once would build in the same folder.
 exec 9>build/release.lock
 if command -v flock >/dev/null; then
@@ -36,14 +56,5 @@ cmake --preset release -DCOLI_TESTS=OFF -DCOLI_WERROR=OFF >"$log" 2>&1 </dev/nul
 terminal=0
 [ ! -t 2 ] || terminal=1
 { cmake --build build/release --target coli --parallel "$(sh scripts/jobs.sh)" 2>&1 </dev/null || echo "FAILED: build"; } |
-  tee -a "$log" |
-  awk -v terminal="$terminal" '
-    match($0, /^\[[0-9]+\/[0-9]+\]/) {
-      split(substr($0, 2, RLENGTH - 2), part, "/")
-      percent = int(100 * part[1] / part[2])
-      if (terminal) printf "\r  %3d %%  ", percent
-      else if (percent >= shown + 25) { shown = percent; printf "  %3d %%\n", percent }
-      fflush()
-    }
-    END { if (terminal) printf "\r         \r" }' >&2
+  tee -a "$log" | show_progress >&2
 [ -x build/release/coli ] || give_up "the build failed"
