@@ -66,6 +66,10 @@ Result<std::vector<TokenId>> MakePrompt(const RunInput& input, bool raw, const M
     return prompt ? prompt : Wrap(prompt.error(), input.source);
   }
   if (!input.messages) {
+    if (input.text.empty()) {
+      return Fail(ErrorCode::kInvalidArgument, "{}: expected a question, found nothing",
+                  input.source);
+    }
     auto prompt = conversation.Ask(input.text);
     return prompt ? prompt : Wrap(prompt.error(), input.source);
   }

@@ -206,6 +206,15 @@ Result<std::variant<CommandLine, PrintAndLeave>> ParseVerb(const VerbSpec& verb,
   return line;
 }
 
+tl::unexpected<Error> UnknownVerb(const std::string& name) {
+  std::vector<std::string_view> names = {"help"};
+  std::transform(kVerbs.begin(), kVerbs.end(), std::back_inserter(names),
+                 [](const VerbSpec& verb) { return verb.name; });
+  const std::string nearest = NearestName(name, names);
+  return Fail(ErrorCode::kInvalidArgument, "unknown verb \"{}\"{}; see coli help", name,
+              nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest));
+}
+
 }  // namespace
 
 bool CommandLine::Has(std::string_view flag) const {
@@ -254,19 +263,15 @@ Result<std::variant<CommandLine, PrintAndLeave>> ParseCommandLine(
     return PrintAndLeave{"coli " COLI_VERSION "\n"};
   }
   if (first == "help" || first == "--help" || first == "-h") {
-    const VerbSpec* verb = words.size() > 1 ? FindVerb(words[1]) : nullptr;
+    if (words.size() == 1) {
+      return PrintAndLeave{MainHelp()};
+    }
     const std::vector<std::string> ask = {"--help"};
-    return verb == nullptr ? PrintAndLeave{MainHelp()} : ParseVerb(*verb, ask);
+    const VerbSpec* verb = FindVerb(words[1]);
+    return verb != nullptr ? ParseVerb(*verb, ask) : UnknownVerb(words[1]);
   }
-  if (const VerbSpec* verb = FindVerb(first)) {
-    return ParseVerb(*verb, words.subspan(1));
-  }
-  std::vector<std::string_view> names = {"help"};
-  std::transform(kVerbs.begin(), kVerbs.end(), std::back_inserter(names),
-                 [](const VerbSpec& verb) { return verb.name; });
-  const std::string nearest = NearestName(first, names);
-  return Fail(ErrorCode::kInvalidArgument, "unknown verb \"{}\"{}; see coli help", first,
-              nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest));
+  const VerbSpec* verb = FindVerb(first);
+  return verb != nullptr ? ParseVerb(*verb, words.subspan(1)) : UnknownVerb(first);
 }
 
 }  // namespace coli

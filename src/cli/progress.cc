@@ -9,6 +9,8 @@
 namespace coli {
 namespace {
 
+// The first hundredth says nothing about the rest: it is slowed by what is prepared before it.
+constexpr uint64_t kPredictFrom = 100;
 constexpr double kSilent_s = 2.0;
 constexpr double kRewrite_s = 0.25;
 constexpr double kPlainLine_s = 30.0;
@@ -86,8 +88,9 @@ void Progress::Update(uint64_t done, uint64_t total) {
   }
   shown_s_ = now;
   const double rate = static_cast<double>(done_) / (now - start_s_);
-  const double left_s =
-      done_ == 0 || total == 0 ? -1 : static_cast<double>(total - std::min(done_, total)) / rate;
+  const double left_s = done_ < total / kPredictFrom || done_ == 0 || total == 0
+                            ? -1
+                            : static_cast<double>(total - std::min(done_, total)) / rate;
   const bool rewrites = output_->facts().rewrites_lines;
   // One column stays free: a full line would wrap on some terminals.
   const uint32_t columns = rewrites ? output_->facts().columns - 1 : 200;

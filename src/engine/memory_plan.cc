@@ -28,8 +28,8 @@ uint64_t ExpertBytesWanted(const PlanInputs& inputs, const EngineOptions& option
   return std::min(inputs.expert_bytes, *options.cache_experts * inputs.largest_expert_bytes);
 }
 
-std::string Megabytes(uint64_t bytes) {  // rounded up: what is needed is never said too small
-  return fmt::format("{} MB", CeilDiv(bytes, 1'000'000));
+std::string Mebibytes(uint64_t bytes) {  // rounded up: what is needed is never said too small
+  return fmt::format("{} MiB", CeilDiv(bytes, kMiB));
 }
 
 }  // namespace
@@ -78,10 +78,10 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
         "the model needs at least {} of memory ({} weights, {} KV cache for {} positions, {} "
         "activations, {} for one expert, {} program); the budget is {}: raise --ram, or lower "
         "--ctx or --prefill-chunk",
-        Megabytes(plan.total()), Megabytes(plan.dense_bytes), Megabytes(plan.kv_bytes_per_sequence),
-        plan.context, Megabytes(plan.scratch_bytes),
-        Megabytes(plan.expert_cache_bytes + plan.staging_bytes), Megabytes(plan.program_bytes),
-        fmt::format("{} MB", plan.budget_bytes / 1'000'000));
+        Mebibytes(plan.total()), Mebibytes(plan.dense_bytes), Mebibytes(plan.kv_bytes_per_sequence),
+        plan.context, Mebibytes(plan.scratch_bytes),
+        Mebibytes(plan.expert_cache_bytes + plan.staging_bytes), Mebibytes(plan.program_bytes),
+        fmt::format("{} MiB", plan.budget_bytes / kMiB));
   }
   uint64_t left = plan.budget_bytes - plan.total();
   if (options.prefill_chunk == 0) {
