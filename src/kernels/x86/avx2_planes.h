@@ -106,6 +106,11 @@ struct ChunkProducts {
   static inline __attribute__((always_inline)) void Add(const std::byte* weights, uint32_t chunks,
                                                         const std::byte* planes, size_t x_stride,
                                                         __m256i* sum) {
+    if constexpr (kTokens == 1 && Packing::kPlanesInPlace) {
+      if (chunks > 1) {
+        return AddInPlace<Packing>(weights, chunks, planes, *sum);
+      }
+    }
 #pragma GCC unroll 16
     for (uint32_t c = 0; c < chunks; ++c) {
       const auto chunk = Packing::Load(weights + c * Packing::kChunkBytes);
@@ -121,6 +126,34 @@ struct ChunkProducts {
         }
       }
     }
+  }
+
+ private:
+  // Add for one token, where moving a plane into place costs as much as its product: planes 1 and 2
+  // of four stay where they are in their 16 bits, 4 and 8 bits up, and so do the sums of their
+  // products, which are moved once. A lane of those stays below 2 * 4 * (15 << 8) * 32767 < 2^30.
+  template <class Packing>
+  static inline __attribute__((always_inline)) void AddInPlace(const std::byte* weights,
+                                                               uint32_t chunks,
+                                                               const std::byte* planes,
+                                                               __m256i& sum) {
+    __m256i sum_up_4 = _mm256_setzero_si256();
+    __m256i sum_up_8 = _mm256_setzero_si256();
+    const auto add = [](__m256i& to, __m256i plane, const std::byte* activations) {
+      to = Instruction::MultiplyAdd(to, plane, Load(activations));
+      Pin(to);
+    };
+#pragma GCC unroll 4
+    for (uint32_t c = 0; c < chunks; ++c) {
+      const __m256i chunk = Packing::Load(weights + c * Packing::kChunkBytes);
+      const std::byte* here = planes + c * PlanesLayout<Packing>::kChunkPlanesBytes;
+      add(sum, Packing::Plane(chunk, 0), here);
+      add(sum_up_4, Packing::PlaneInPlace(chunk, 1), here + kPlaneBytes);
+      add(sum_up_8, Packing::PlaneInPlace(chunk, 2), here + 2 * kPlaneBytes);
+      add(sum, Packing::Plane(chunk, 3), here + 3 * kPlaneBytes);
+    }
+    sum_up_4 = _mm256_add_epi32(sum_up_4, _mm256_srai_epi32(sum_up_8, 4));
+    sum = _mm256_add_epi32(sum, _mm256_srai_epi32(sum_up_4, 4));
   }
 };
 
@@ -187,19 +220,10 @@ struct PlanesCodec {
     return tail;
   }
 
-  // The sums of a segment, scaled, are added to the lanes.
-  static void AddScaled(__m256i sum, float scale_x, float weight_scale, __m256& lanes) {
-    const float scale = kGrouped ? weight_scale * scale_x : scale_x;
-    lanes = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(scale), lanes);
-  }
-
   template <uint32_t kTokens>
   inline __attribute__((always_inline)) void Segment(const std::byte* weights, uint32_t s,
                                                      const std::byte* x, size_t x_stride,
                                                      float weight_scale, __m256* lanes) const {
-    if constexpr (kTokens == 1 && Packing::kPlanesInPlace && kChunks > 1) {
-      return SegmentInPlace(weights, s, x, weight_scale, lanes[0]);
-    }
     const std::byte* record = x + layout.scale_bytes + s * layout.record_bytes;
     __m256i sum[kTokens];
 #pragma GCC unroll 4
@@ -209,37 +233,10 @@ struct PlanesCodec {
     Products::template Add<Packing, kTokens>(weights, Chunks(), record + kSumsBytes, x_stride, sum);
 #pragma GCC unroll 4
     for (uint32_t t = 0; t < kTokens; ++t) {
-      AddScaled(sum[t], Scale(x + t * x_stride, s), weight_scale, lanes[t]);
+      const float scale_x = Scale(x + t * x_stride, s);
+      const float scale = kGrouped ? weight_scale * scale_x : scale_x;
+      lanes[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), _mm256_set1_ps(scale), lanes[t]);
     }
-  }
-
-  // Segment for one token, where moving a plane into place costs as much as its product: planes 1
-  // and 2 stay where they are in their 16 bits, 4 and 8 bits up, and so do their sums, which are
-  // moved once. A lane of them stays below 2 * kChunks * (15 << 8) * 32767 < 2^30.
-  inline __attribute__((always_inline)) void SegmentInPlace(const std::byte* weights, uint32_t s,
-                                                            const std::byte* x, float weight_scale,
-                                                            __m256& lanes) const {
-    const std::byte* record = x + layout.scale_bytes + s * layout.record_bytes;
-    __m256i sum = Load(record);
-    __m256i sum_up_4 = _mm256_setzero_si256();
-    __m256i sum_up_8 = _mm256_setzero_si256();
-#pragma GCC unroll 4
-    for (uint32_t c = 0; c < kChunks; ++c) {
-      const __m256i chunk = Packing::Load(weights + c * Packing::kChunkBytes);
-      const std::byte* planes = record + kSumsBytes + c * Layout::kChunkPlanesBytes;
-      sum = MultiplyAdd(sum, Packing::Plane(chunk, 0), Load(planes));
-      Pin(sum);
-      sum_up_4 = MultiplyAdd(sum_up_4, Packing::PlaneInPlace(chunk, 1), Load(planes + kPlaneBytes));
-      Pin(sum_up_4);
-      sum_up_8 =
-          MultiplyAdd(sum_up_8, Packing::PlaneInPlace(chunk, 2), Load(planes + 2 * kPlaneBytes));
-      Pin(sum_up_8);
-      sum = MultiplyAdd(sum, Packing::Plane(chunk, 3), Load(planes + 3 * kPlaneBytes));
-      Pin(sum);
-    }
-    sum_up_4 = _mm256_add_epi32(sum_up_4, _mm256_srai_epi32(sum_up_8, 4));
-    sum = _mm256_add_epi32(sum, _mm256_srai_epi32(sum_up_4, 4));
-    AddScaled(sum, Scale(x, s), weight_scale, lanes);
   }
 
   template <uint32_t kTokens>
