@@ -3,15 +3,12 @@
 #pragma once
 
 #include <sys/mman.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <memory>
 #include <new>
+
+#include "measure/plain_read.h"
 
 namespace coli {
 
@@ -32,36 +29,5 @@ inline Mapping MapHuge(size_t bytes) {
   ::madvise(p, bytes, MADV_HUGEPAGE);
   return Mapping(static_cast<std::byte*>(p), Unmap{bytes});
 }
-
-// A sum over all bytes, so that every one must be read.
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) inline uint64_t PlainRead(const std::byte* p, size_t bytes) {
-  __m256i sum[8] = {};
-  for (size_t i = 0; i + 256 <= bytes; i += 256) {
-#pragma GCC unroll 8
-    for (size_t k = 0; k < 8; ++k) {
-      sum[k] = _mm256_add_epi64(
-          sum[k], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i + 32 * k)));
-    }
-  }
-  for (size_t k = 1; k < 8; ++k) {
-    sum[0] = _mm256_add_epi64(sum[0], sum[k]);
-  }
-  return static_cast<uint64_t>(_mm256_extract_epi64(sum[0], 0) + _mm256_extract_epi64(sum[0], 1) +
-                               _mm256_extract_epi64(sum[0], 2) + _mm256_extract_epi64(sum[0], 3));
-}
-#else
-inline uint64_t PlainRead(const std::byte* p, size_t bytes) {
-  uint64_t sum[4] = {};
-  for (size_t i = 0; i + 32 <= bytes; i += 32) {
-    for (size_t k = 0; k < 4; ++k) {
-      uint64_t word = 0;
-      std::memcpy(&word, p + i + 8 * k, 8);
-      sum[k] += word;
-    }
-  }
-  return sum[0] + sum[1] + sum[2] + sum[3];
-}
-#endif
 
 }  // namespace coli

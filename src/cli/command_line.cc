@@ -9,49 +9,57 @@
 namespace coli {
 namespace {
 
+enum class Arguments : uint8_t { kNone, kAtMostOne, kOne, kAny };
+
 struct VerbSpec {
   std::string_view name;
   uint16_t verb;  // whose options; 0: none
   Command command;
-  std::string_view argument;  // name of the argument in help; empty: none
+  Arguments arguments;
+  std::string_view argument;  // its name in help
   std::string_view argument_help;
-  bool argument_needed;
   std::string_view summary;
   std::string_view description;
 };
 
 constexpr auto kVerbs = std::to_array<VerbSpec>({
-    {"chat", kChatVerb, Command::kChat, "", "", false, "talk with the model",
+    {"chat", kChatVerb, Command::kChat, Arguments::kNone, "", "", "talk with the model",
      "Talk with the model. Ctrl-C stops an answer, Ctrl-D leaves, :help shows what else there is."},
-    {"run", kRunVerb, Command::kRun, "PROMPT", "What to answer; - reads standard input.", false,
-     "answer one prompt",
+    {"run", kRunVerb, Command::kRun, Arguments::kAtMostOne, "PROMPT",
+     "What to answer; - reads standard input.", "answer one prompt",
      "Answer one prompt. Standard output is the answer and nothing else. Without PROMPT, or with "
      "-, the prompt is read from standard input."},
-    {"info", kInfoVerb, Command::kInfo, "DIR", "Directory of a model; goes before --model.", false,
-     "show model, machine and memory plan",
+    {"info", kInfoVerb, Command::kInfo, Arguments::kAtMostOne, "DIR",
+     "Directory of a model; goes before --model.", "show model, machine and memory plan",
      "Show what a model is, what this machine has and how memory would be used. Reads no weights."},
-    {"validate", kValidateVerb, Command::kValidate, "DIR", "Directory of the fixture.", true,
-     "compare the engine with a reference",
+    {"validate", kValidateVerb, Command::kValidate, Arguments::kOne, "DIR",
+     "Directory of the fixture.", "compare the engine with a reference",
      "Replay a fixture: a model directory with reference.json and reference.safetensors. Exit "
      "status 0 only when everything agrees."},
-    {"ask", kAskVerb, Command::kAsk, "FILE",
+    {"ask", kAskVerb, Command::kAsk, Arguments::kOne, "FILE",
      "Prompts with what a right answer contains, one JSON object a line; - reads standard input.",
-     true, "answer a prompt set and count what is right",
+     "answer a prompt set and count what is right",
      "Answer every prompt of a set, always with the likeliest token, and print the share of right "
      "answers by kind. docs/cli.md describes the file."},
-    {"perplexity", kPerplexityVerb, Command::kPerplexity, "FILE",
-     "The text, in UTF-8; - reads standard input.", true,
-     "measure how well a model foretells a text",
+    {"perplexity", kPerplexityVerb, Command::kPerplexity, Arguments::kOne, "FILE",
+     "The text, in UTF-8; - reads standard input.", "measure how well a model foretells a text",
      "Print how many bits per byte and per token a model needs for a text: fewer is better. The "
      "text goes through a sliding window of --ctx tokens that moves by --stride."},
-    {"synth", kSynthVerb, Command::kSynth, "", "", false, "write a model to measure speed with",
+    {"synth", kSynthVerb, Command::kSynth, Arguments::kNone, "", "",
+     "write a model to measure speed with",
      "Write a model of any size whose weights mean nothing: sizes, formats and statistics are "
      "those "
      "of a real one, so its speed is, too."},
-    {"config", kConfigVerb, Command::kConfigExplain, "explain", "The only thing there is.", true,
-     "show every option and where it comes from",
+    {"bench", kBenchVerb, Command::kBench, Arguments::kAny, "SCENARIO",
+     "What to measure, or the two files of --compare. None: everything.",
+     "measure this machine and what limits it",
+     "Measure memory, drive, kernels and the engine, each beside what limits it. docs/cli.md "
+     "describes the scenarios and the figures."},
+    {"config", kConfigVerb, Command::kConfigExplain, Arguments::kOne, "explain",
+     "The only thing there is.", "show every option and where it comes from",
      "`coli config explain` shows the value of each option and where it came from."},
-    {"options", 0, Command::kOptionsMarkdown, "", "", false, "", "Print docs/options.md."},
+    {"options", 0, Command::kOptionsMarkdown, Arguments::kNone, "", "", "",
+     "Print docs/options.md."},
 });
 
 const VerbSpec* FindVerb(std::string_view name) {
@@ -117,13 +125,16 @@ void Build(const VerbSpec& verb, Parser& parser) {
   if (verb.command == Command::kOptionsMarkdown) {
     parser.app.add_flag("--markdown");
   }
-  if (!verb.argument.empty()) {
-    parser.argument =
-        parser.app
-            .add_option(
-                std::string(verb.argument), [](const CLI::results_t&) { return true; },
-                std::string(verb.argument_help))
-            ->expected(1);
+  if (verb.arguments != Arguments::kNone) {
+    parser.argument = parser.app.add_option(
+        std::string(verb.argument), [](const CLI::results_t&) { return true; },
+        std::string(verb.argument_help));
+  }
+  if (verb.arguments == Arguments::kAny) {
+    parser.argument->expected(CLI::detail::expected_max_vector_size)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  } else if (verb.arguments != Arguments::kNone) {
+    parser.argument->expected(1);
   }
 }
 
@@ -192,10 +203,12 @@ Result<std::variant<CommandLine, PrintAndLeave>> ParseVerb(const VerbSpec& verb,
   CommandLine line;
   line.command = verb.command;
   COLI_ASSIGN_OR_RETURN(line.flags, ReadFlags(parser));
-  if (parser.argument != nullptr && parser.argument->count() > 0) {
+  if (parser.argument != nullptr && verb.arguments == Arguments::kAny) {
+    line.arguments = parser.argument->results();
+  } else if (parser.argument != nullptr && parser.argument->count() > 0) {
     line.argument = parser.argument->results().back();
   }
-  if (verb.argument_needed && !line.argument) {
+  if (verb.arguments == Arguments::kOne && !line.argument) {
     return Fail(ErrorCode::kInvalidArgument, "coli {} needs {}; see coli {} --help", verb.name,
                 verb.argument, verb.name);
   }

@@ -1,4 +1,4 @@
-// The words after `coli`: a verb, its argument and its flags.
+// The words after `coli`: a verb, its arguments and its flags.
 #pragma once
 
 #include <optional>
@@ -21,6 +21,7 @@ enum class Command : uint8_t {
   kAsk,
   kPerplexity,
   kSynth,
+  kBench,
   kConfigExplain,
   kOptionsMarkdown
 };
@@ -29,6 +30,7 @@ struct CommandLine {
   Command command = Command::kRun;
   std::optional<std::string> argument;  // run: the prompt; info, validate: the directory;
                                         // ask, perplexity: the file
+  std::vector<std::string> arguments;   // of verbs that take any number. bench: scenarios, files
   std::vector<std::pair<const OptionSpec*, OptionValue>> flags;
 
   bool Has(std::string_view flag) const;  // a switch that belongs to this call

@@ -36,6 +36,7 @@ Result<int> ValidateCommand(CommandContext& context);
 Result<int> AskCommand(CommandContext& context);
 Result<int> PerplexityCommand(CommandContext& context);
 Result<int> SynthCommand(CommandContext& context);
+Result<int> BenchCommand(CommandContext& context);
 Result<int> ConfigExplainCommand(CommandContext& context);
 
 // The exit status of a command that did what it could before a signal came, if one did.

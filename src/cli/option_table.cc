@@ -6,7 +6,7 @@ namespace coli {
 namespace {
 
 constexpr uint16_t kAnswer = kRunVerb | kChatVerb | kConfigVerb;
-constexpr uint16_t kMeasure = kAskVerb | kPerplexityVerb;
+constexpr uint16_t kMeasure = kAskVerb | kPerplexityVerb | kBenchVerb;
 constexpr uint16_t kModel = kAnswer | kInfoVerb | kMeasure;
 constexpr uint16_t kAll = kModel | kValidateVerb;
 constexpr double kManyTokens = 16'777'216;
@@ -128,6 +128,20 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .group = "This call", .value_name = "N", .min = 1, .max = kManyTokens,
      .help = "Tokens that the window moves by; each is scored with at least window - stride tokens "
              "before it. Not set: half of the window."},
+    {.name = "compare", .type = OptionType::kSwitch, .verbs = kBenchVerb, .flag_only = true,
+     .group = "This call",
+     .help = "Measure nothing: compare two files with what --json printed, given instead of "
+             "scenarios."},
+    {.name = "quick", .type = OptionType::kSwitch, .verbs = kBenchVerb, .flag_only = true,
+     .group = "This call",
+     .help = "Use little memory and little time. The figures are rough."},
+    {.name = "dir", .type = OptionType::kText, .verbs = kBenchVerb, .flag_only = true,
+     .group = "This call", .value_name = "DIR",
+     .help = "Where disk.read puts the file it reads: on the drive that is to be measured. Not "
+             "set: the current directory. With a model that is large enough its own files are "
+             "read."},
+    {.name = "markdown", .type = OptionType::kSwitch, .verbs = kBenchVerb, .flag_only = true,
+     .group = "This call", .help = "Print the table as Markdown."},
     {.name = "shape", .type = OptionType::kChoice, .verbs = kSynthVerb, .flag_only = true,
      .group = "This call", .value_name = "NAME", .choices = "glm-5.2|mid|tiny|custom",
      .default_text = "tiny",

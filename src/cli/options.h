@@ -39,6 +39,7 @@ enum Verbs : uint16_t {
   kAskVerb = 32,
   kPerplexityVerb = 64,
   kSynthVerb = 128,
+  kBenchVerb = 256,
 };
 
 struct OptionSpec {

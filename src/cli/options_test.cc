@@ -203,6 +203,16 @@ TEST(CommandLine, PromptsThatLookLikeVerbsOrFlagsAreStillPrompts) {
   EXPECT_EQ(Parse({"run", ""})->argument, "");
 }
 
+TEST(CommandLine, SomeVerbsTakeAnyNumberOfArguments) {
+  const auto several = Parse({"bench", "matvec", "--threads", "2", "moe", "--json"});
+  ASSERT_TRUE(several) << several.error().message;
+  EXPECT_EQ(several->arguments, (std::vector<std::string>{"matvec", "moe"}));
+  EXPECT_TRUE(several->Has("json"));
+  const auto none = Parse({"bench"});
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_TRUE(none->arguments.empty());
+}
+
 TEST(CommandLine, LastOfSeveralFlagsWins) {
   const auto line = Parse({"run", "x", "--threads", "1", "--threads", "2"});
 

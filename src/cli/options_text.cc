@@ -9,10 +9,10 @@ struct VerbName {
   Verbs verb;
   std::string_view name;
 };
-constexpr VerbName kVerbNames[] = {{kRunVerb, "run"},    {kChatVerb, "chat"},
-                                   {kInfoVerb, "info"},  {kValidateVerb, "validate"},
-                                   {kAskVerb, "ask"},    {kPerplexityVerb, "perplexity"},
-                                   {kSynthVerb, "synth"}};
+constexpr VerbName kVerbNames[] = {{kRunVerb, "run"},     {kChatVerb, "chat"},
+                                   {kInfoVerb, "info"},   {kValidateVerb, "validate"},
+                                   {kAskVerb, "ask"},     {kPerplexityVerb, "perplexity"},
+                                   {kSynthVerb, "synth"}, {kBenchVerb, "bench"}};
 
 std::string VerbList(const OptionSpec& spec) {
   std::string names;

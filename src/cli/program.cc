@@ -47,6 +47,8 @@ Result<int> Dispatch(CommandContext& context) {
       return PerplexityCommand(context);
     case Command::kSynth:
       return SynthCommand(context);
+    case Command::kBench:
+      return BenchCommand(context);
     case Command::kConfigExplain:
       return ConfigExplainCommand(context);
     case Command::kOptionsMarkdown:

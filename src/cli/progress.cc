@@ -27,6 +27,8 @@ std::string_view Noun(ProgressUnit unit) {
       return " tokens";
     case ProgressUnit::kPrompts:
       return " prompts";
+    case ProgressUnit::kMeasurements:
+      return " measurements";
   }
   return "";
 }

@@ -15,7 +15,7 @@
 
 namespace coli {
 
-enum class ProgressUnit : uint8_t { kBytes, kTokens, kPrompts };
+enum class ProgressUnit : uint8_t { kBytes, kTokens, kPrompts, kMeasurements };
 
 // "reading the prompt: 43 %, 310 of 720 tokens, 12 s left" in at most `columns`; details that do
 // not fit are left out. `done` <= `total`; total 0: nobody knows how much there is. `left_s` < 0:

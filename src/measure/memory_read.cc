@@ -1,0 +1,60 @@
+#include <fstream>
+#include <numeric>
+#include <random>
+
+#include "measure/paired_round.h"
+#include "measure/plain_read.h"
+#include "measure/scenario.h"
+
+namespace coli {
+namespace {
+
+constexpr size_t kPieceBytes = size_t{18} << 20;  // an expert
+
+// Whether the system backs at least half of `bytes` with huge pages.
+bool InHugePages(size_t bytes) {
+  constexpr std::string_view kKey = "AnonHugePages:";
+  std::ifstream stream("/proc/self/smaps_rollup");
+  for (std::string word; stream >> word;) {
+    size_t kib = 0;
+    if (word == kKey && stream >> kib) {
+      return kib * 1024 >= bytes / 2;
+    }
+  }
+  return false;
+}
+
+Measurement MemoryRead(const BenchSession& session, std::span<const std::byte> memory,
+                       uint32_t threads) {
+  std::vector<size_t> order(memory.size() / kPieceBytes);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937_64 generator(1);
+  std::shuffle(order.begin(), order.end(), generator);
+  Runs runs;
+  session.Repeat([&] {
+    const size_t share = kPieceBytes / threads;
+    const auto [seconds] =
+        PairedRound<1>(order.size(), threads, [&](size_t, size_t piece, uint32_t thread) {
+          Keep(PlainRead(memory.data() + order[piece] * kPieceBytes + share * thread, share));
+        });
+    runs.Add(1e-9 * kPieceBytes / seconds);
+  });
+  return Summarize("memory.read",
+                   {{"threads", uint64_t{threads}},
+                    {"bytes", uint64_t{memory.size()}},
+                    {"pages", InHugePages(memory.size()) ? "huge" : "small"}},
+                   "GB/s", runs);
+}
+
+}  // namespace
+
+Status MeasureMemoryRead(BenchSession& session) {
+  COLI_ASSIGN_OR_RETURN(const std::span<std::byte> memory, session.Memory());
+  session.Add(MemoryRead(session, memory, 1));
+  if (session.threads() > 1) {
+    session.Add(MemoryRead(session, memory, session.threads()));
+  }
+  return Ok();
+}
+
+}  // namespace coli

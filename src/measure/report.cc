@@ -1,0 +1,122 @@
+#include "measure/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "measure/table.h"
+
+namespace coli {
+namespace {
+
+// Three significant digits, more before the point if there are.
+std::string Figure(double value) {
+  if (value >= 99.95) {
+    return fmt::format("{:.0f}", value);
+  }
+  return value >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.3g}", value);
+}
+
+std::string Percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+std::string Print(const Table& table, TableStyle style) {
+  return style == TableStyle::kText ? table.Text() : table.Markdown();
+}
+
+std::string HostLine(const HostFacts& host) {
+  return fmt::format("{}, {} cores, {:.1f} GiB, {}; colibri {}\n", host.cpu, host.cores,
+                     static_cast<double>(host.memory_bytes) * 0x1p-30, host.isa, host.version);
+}
+
+bool SameThing(const Measurement& a, const Measurement& b) {
+  return a.scenario == b.scenario && a.params == b.params && a.unit == b.unit;
+}
+
+std::vector<std::string> HostDifferences(const HostFacts& a, const HostFacts& b) {
+  std::vector<std::string> differences;
+  const auto compare = [&](std::string_view name, const auto& of_a, const auto& of_b) {
+    if (of_a != of_b) {
+      differences.push_back(fmt::format("{}: {} and {}", name, of_a, of_b));
+    }
+  };
+  compare("cpu", a.cpu, b.cpu);
+  compare("cores", a.cores, b.cores);
+  compare("memory_bytes", a.memory_bytes, b.memory_bytes);
+  compare("isa", a.isa, b.isa);
+  return differences;
+}
+
+}  // namespace
+
+std::string LimitingResource(const Measurement& measurement) {
+  constexpr double kClose = 0.7;
+  if (!measurement.limit) {
+    return {};
+  }
+  return measurement.limit->what == kMemoryRead && *measurement.share_of_limit >= kClose
+             ? "memory"
+             : "computing";
+}
+
+std::string ReportTable(const BenchReport& report, TableStyle style) {
+  Table table{.header = {"scenario", "parameters", "value", "unit", "limit", "share", "runs",
+                         "spread", "limited by"},
+              .rows = {},
+              .right = {false, false, true, false, true, true, true, true, false}};
+  for (const Measurement& m : report.results) {
+    table.rows.push_back(
+        {m.scenario, ParametersText(m.params), Figure(m.value), m.unit,
+         m.limit ? fmt::format("{}: {}", m.limit->what, Figure(m.limit->value)) : std::string(),
+         m.share_of_limit ? Percent(*m.share_of_limit) : std::string(), fmt::format("{}", m.runs),
+         Percent(m.spread), LimitingResource(m)});
+  }
+  const std::string_view gap = style == TableStyle::kText ? "" : "\n";
+  return fmt::format("{}{}{}", HostLine(report.host), gap, Print(table, style));
+}
+
+bool Comparison::within_spread() const {
+  return std::abs(ratio() - 1) <= std::max(a->spread, b->spread);
+}
+
+ReportComparison Compare(const BenchReport& a, const BenchReport& b) {
+  ReportComparison comparison;
+  for (const Measurement& in_b : b.results) {
+    comparison.only_b.push_back(&in_b);
+  }
+  for (const Measurement& in_a : a.results) {
+    const auto match = std::ranges::find_if(
+        comparison.only_b, [&](const Measurement* in_b) { return SameThing(in_a, *in_b); });
+    if (match == comparison.only_b.end()) {
+      comparison.only_a.push_back(&in_a);
+    } else {
+      comparison.both.push_back({&in_a, *match});
+      comparison.only_b.erase(match);
+    }
+  }
+  comparison.host_differences = HostDifferences(a.host, b.host);
+  return comparison;
+}
+
+std::string ComparisonTable(const ReportComparison& comparison, TableStyle style) {
+  Table table{.header = {"scenario", "parameters", "A", "B", "unit", "B / A", ""},
+              .rows = {},
+              .right = {false, false, true, true, false, true, false}};
+  const auto row = [&](const Measurement& m, std::string a, std::string b, std::string ratio,
+                       std::string verdict) {
+    table.rows.push_back({m.scenario, ParametersText(m.params), std::move(a), std::move(b), m.unit,
+                          std::move(ratio), std::move(verdict)});
+  };
+  for (const Comparison& c : comparison.both) {
+    row(*c.a, Figure(c.a->value), Figure(c.b->value), fmt::format("{:.3f}", c.ratio()),
+        c.within_spread() ? "within the spread" : "");
+  }
+  for (const Measurement* m : comparison.only_a) {
+    row(*m, Figure(m->value), "", "", "only in A");
+  }
+  for (const Measurement* m : comparison.only_b) {
+    row(*m, "", Figure(m->value), "", "only in B");
+  }
+  return Print(table, style);
+}
+
+}  // namespace coli

@@ -1,0 +1,40 @@
+#include "measure/scenario.h"
+
+#include <algorithm>
+#include <array>
+
+namespace coli {
+namespace {
+
+constexpr size_t kProducts = 20;  // formats times shapes
+
+constexpr auto kScenarios = std::to_array<Scenario>({
+    {"memory.read", "reading memory", MeasureMemoryRead, 2},
+    {"disk.read", "reading experts from the drive", MeasureDiskRead, 1},
+    {"matvec", "one row with weights from memory", MeasureMatVec, kProducts},
+    {"matmul", "16 rows with weights from memory", MeasureMatMul, 2 * kProducts},
+    {"moe", "the experts of a layer", MeasureMoe, 2},
+    {"prefill", "reading prompts with a model", MeasurePrefill, 2, true},
+    {"decode", "writing answers with a model", MeasureDecode, 2, true},
+    {"neighbour", "work beside another busy program", MeasureNeighbour, 2},
+});
+
+}  // namespace
+
+std::span<const Scenario> AllScenarios() { return kScenarios; }
+
+const Scenario* FindScenario(std::string_view name) {
+  const auto* found = std::ranges::find(kScenarios, name, &Scenario::name);
+  return found == kScenarios.end() ? nullptr : found;
+}
+
+std::string ScenarioNames() {
+  std::string names;
+  for (const Scenario& scenario : kScenarios) {
+    names += names.empty() ? "" : ", ";
+    names += scenario.name;
+  }
+  return names;
+}
+
+}  // namespace coli

@@ -1,0 +1,92 @@
+// What the scenarios of one `coli bench` share: settings, kernels, threads, memory, results.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/options.h"
+#include "kernels/kernel_table.h"
+#include "measure/engine_figures.h"
+#include "measure/measurement.h"
+#include "measure/stopwatch.h"
+#include "sys/aligned_buffer.h"
+#include "sys/thread_pool.h"
+
+namespace coli {
+
+struct BenchOptions {
+  EngineOptions engine;    // threads, instruction set; the model of scenarios that need one
+  std::string model_name;  // for the reports
+  std::filesystem::path scratch_dir;  // where disk.read may write its file
+  bool quick = false;                 // little memory and little time: to see that it works
+  std::function<bool()> cancelled;
+  std::function<void(size_t results)> progress;  // results so far
+};
+
+// One thread at a time.
+class BenchSession {
+ public:
+  // Errors: what SelectKernels says about the instruction set.
+  static Result<BenchSession> Create(BenchOptions options);
+
+  const BenchOptions& options() const { return options_; }
+  const KernelTable& kernels() const { return *kernels_; }
+  uint32_t threads() const { return threads_; }
+  bool quick() const { return options_.quick; }
+  bool cancelled() const { return options_.cancelled && options_.cancelled(); }
+  // Made when first asked for.
+  ThreadPool& pool();
+  // Random codes in huge pages: kMemoryBytes, or less where the machine has not twice as much
+  // available. Made when first asked for. Error: kNotEnoughMemory below kLeastMemoryBytes.
+  Result<std::span<std::byte>> Memory();
+  static constexpr size_t kLeastMemoryBytes = size_t{192} << 20;
+  static constexpr size_t kMemoryBytes = 6 * kLeastMemoryBytes;  // more than 1 GiB
+
+  // How fast the engine is with the model; measured when first asked for. Errors: those of
+  // MeasureEngine.
+  Result<const EngineFigures*> MeasuredEngine();
+
+  // Calls run() at least three times and until the time of one measurement is over. When cancelled
+  // it ends after the run at hand.
+  template <class Run>
+  void Repeat(const Run& run) const {
+    constexpr int kLeastRuns = 3;
+    const double end = WallSeconds() + (quick() ? 0.05 : 0.8);
+    for (int i = 0; (i < kLeastRuns || WallSeconds() < end) && !cancelled(); ++i) {
+      run();
+      ShowProgress();
+    }
+  }
+
+  // To be called now and then.
+  void ShowProgress() const {
+    if (options_.progress) {
+      options_.progress(results_.size());
+    }
+  }
+  // Keeps a measurement; one without runs was cancelled and is dropped.
+  void Add(Measurement measurement);
+  const std::vector<Measurement>& results() const { return results_; }
+
+ private:
+  BenchSession(BenchOptions options, const KernelTable* kernels);
+
+  BenchOptions options_;
+  const KernelTable* kernels_;
+  uint32_t threads_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::optional<AlignedBuffer> memory_;
+  std::optional<Result<EngineFigures>> engine_;
+  std::vector<Measurement> results_;
+};
+
+// Facts of this machine as a session uses it.
+HostFacts ReadHostFacts(const BenchSession& session, std::string version);
+
+}  // namespace coli

@@ -1,0 +1,91 @@
+#include "measure/weight_set.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "base/check.h"
+
+namespace coli {
+namespace {
+
+constexpr NamedFormat kFormats[] = {{"int4-row", {FormatId::kInt4Row}},
+                                    {"int4-grouped-64", {FormatId::kInt4Grouped, 64}},
+                                    {"int8-row", {FormatId::kInt8Row}},
+                                    {"int2-row", {FormatId::kInt2Row}},
+                                    {"int3-g64", {FormatId::kInt3G64}},
+                                    {"mxfp4", {FormatId::kMxfp4}},
+                                    {"fp8-e4m3-b128", {FormatId::kFp8E4m3B128}},
+                                    {"bf16", {FormatId::kBf16}},
+                                    {"f16", {FormatId::kF16}},
+                                    {"f32", {FormatId::kF32}}};
+
+}  // namespace
+
+std::span<const NamedFormat> MeasuredFormats() { return kFormats; }
+
+void FillWithCodes(std::span<std::byte> memory) {
+  // Without the highest exponents of the float formats, whatever their alignment.
+  constexpr uint64_t kMask = 0xbfbfbfbfbfbfbfbfU;
+  std::mt19937_64 generator(1);
+  for (size_t i = 0; i + sizeof(uint64_t) <= memory.size(); i += sizeof(uint64_t)) {
+    const uint64_t word = generator() & kMask;
+    std::memcpy(memory.data() + i, &word, sizeof(word));
+  }
+}
+
+void FillScales(Format format, MatrixShape shape, std::byte* scales) {
+  const size_t bytes = *ScaleBytes(format, shape.rows, shape.cols);
+  switch (Info(format).scale_kind) {
+    case ScaleKind::kNone:
+      return;
+    case ScaleKind::kF32:
+      std::fill_n(reinterpret_cast<float*>(scales), bytes / sizeof(float), 0.01F);
+      return;
+    case ScaleKind::kHalfPowerOfTwo:
+      std::fill_n(scales, bytes, std::byte{120});
+      return;
+  }
+}
+
+size_t WeightSet::Stride(Format format, MatrixShape shape) {
+  constexpr size_t kPage = 4096;
+  const size_t bytes =
+      *CodeBytes(format, shape.rows, shape.cols) + *ScaleBytes(format, shape.rows, shape.cols);
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
+WeightSet::WeightSet(std::span<std::byte> memory, Format format, MatrixShape shape,
+                     size_t max_bytes)
+    : memory_(memory),
+      format_(format),
+      shape_(shape),
+      code_bytes_(*CodeBytes(format, shape.rows, shape.cols)),
+      matrix_bytes_(code_bytes_ + *ScaleBytes(format, shape.rows, shape.cols)),
+      stride_(Stride(format, shape)),
+      order_(std::max<size_t>(std::min(memory.size(), max_bytes) / stride_, 1)) {
+  COLI_CHECK(memory.size() >= stride_);
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  std::mt19937_64 generator(1);
+  std::shuffle(order_.begin(), order_.end(), generator);
+  for (size_t i = 0; i < count(); ++i) {
+    FillScales(format, shape, memory.data() + i * stride_ + code_bytes_);
+  }
+}
+
+Result<PreparedInput> PreparedInput::Create(const MatrixKernels& kernels, Format format,
+                                            uint32_t cols, uint32_t tokens) {
+  const size_t row_bytes = kernels.prepared_bytes(format, cols);
+  COLI_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(row_bytes * tokens));
+  std::mt19937 generator(2);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(cols);
+  for (uint32_t t = 0; t < tokens; ++t) {
+    std::ranges::generate(x, [&] { return normal(generator); });
+    kernels.prepare(format, x.data(), cols, bytes.data() + t * row_bytes);
+  }
+  return PreparedInput(std::move(bytes), row_bytes);
+}
+
+}  // namespace coli

@@ -1,0 +1,44 @@
+#include "measure/weight_set.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace coli {
+namespace {
+
+TEST(WeightSet, ItsMatricesFillTheMemoryAndAreFinite) {
+  constexpr MatrixShape kShape{256, 256};
+  const AlignedBuffer memory = AlignedBuffer::Allocate(size_t{3} << 20).value();
+  for (const NamedFormat& format : MeasuredFormats()) {
+    FillWithCodes(memory.bytes());
+
+    const WeightSet weights(memory.bytes(), format.format, kShape, memory.size());
+
+    EXPECT_EQ(weights.count(), memory.size() / WeightSet::Stride(format.format, kShape));
+    std::set<const std::byte*> places;
+    std::vector<float> row(kShape.cols);
+    for (size_t i = 0; i < weights.count(); ++i) {
+      places.insert(weights.bytes(i));
+      DecodeRow(weights.view(i), kShape.rows - 1, row.data());
+      for (const float value : row) {
+        ASSERT_TRUE(std::isfinite(value)) << format.name;
+      }
+    }
+    EXPECT_EQ(places.size(), weights.count()) << format.name;
+    EXPECT_GE(*places.begin(), memory.data());
+    EXPECT_LE(*places.rbegin() + weights.matrix_bytes(), memory.data() + memory.size());
+    EXPECT_EQ(weights.bytes(weights.count()), weights.bytes(0));
+  }
+}
+
+TEST(WeightSet, HasOneMatrixHoweverFewBytesAreAllowed) {
+  constexpr MatrixShape kShape{64, 64};
+  const AlignedBuffer memory = AlignedBuffer::Allocate(size_t{1} << 20).value();
+
+  EXPECT_EQ(WeightSet(memory.bytes(), {FormatId::kInt8Row}, kShape, 1).count(), 1u);
+}
+
+}  // namespace
+}  // namespace coli
