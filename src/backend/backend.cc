@@ -47,15 +47,42 @@ Status Backend::Reserve(const BackendRoom& room) {
 
 // --- products ---
 
-Backend::Prepared Backend::Prepare(ConstMatrixView x, Format format, size_t slot) {
+Backend::Prepared Backend::Place(const WeightView& w, uint32_t rows, size_t slot, size_t& used) {
   COLI_CHECK(slot < kMaxFormats);
-  const MatrixKernels& kernels = kernels_.For(format);
-  const size_t row_bytes = kernels.prepared_bytes(format, x.cols);
-  std::byte* const bytes = scratch_[slot].data();
-  COLI_CHECK(row_bytes * x.rows <= scratch_[slot].size());
-  ForRows(x.rows,
-          [&](size_t r) { kernels.prepare(format, x.row(r), x.cols, bytes + r * row_bytes); });
-  return {format, {bytes, row_bytes, x.rows}};
+  const size_t row_bytes = kernels_.For(w.format).prepared_bytes(w.format, w.cols);
+  const Prepared place{w.format, scratch_[slot].data() + used, row_bytes, rows};
+  used += row_bytes * rows;
+  COLI_CHECK(used <= scratch_[slot].size());
+  return place;
+}
+
+void Backend::PrepareRow(const float* x, const Prepared& place, uint32_t cols, size_t row) {
+  kernels_.For(place.format).prepare(place.format, x, cols, place.bytes + row * place.row_bytes);
+}
+
+void Backend::Multiply(const WeightView& w, const Prepared& x, uint32_t begin, uint32_t end,
+                       MatrixView y) {
+  kernels_.For(w.format).multiply(w, {x.bytes, x.row_bytes, x.rows}, begin, end, y.data, y.stride);
+}
+
+template <class Item, class Size, class Body>
+void Backend::ForAll(std::span<const Item> items, Split split, const Size& size, const Body& body) {
+  size_t total = 0;
+  for (const Item& item : items) {
+    total += size(item);
+  }
+  const size_t grain = split == Split::kRows ? 1 : RowGrain(total, pool_.threads());
+  pool_.ParallelFor(total, grain, [&](size_t begin, size_t end, size_t) {
+    size_t first = 0;  // of this item among all
+    for (const Item& item : items) {
+      const size_t last = first + size(item);
+      if (begin < last && first < end) {
+        body(item, static_cast<uint32_t>(std::max(begin, first) - first),
+             static_cast<uint32_t>(std::min(end, last) - first));
+      }
+      first = last;
+    }
+  });
 }
 
 void Backend::MatMul(ConstMatrixView x, std::span<const Product> products) {
@@ -68,36 +95,27 @@ void Backend::MatMul(ConstMatrixView x, std::span<const Product> products) {
 void Backend::MatMulPass(ConstMatrixView x, std::span<const Product> products, uint32_t first_row) {
   std::array<Prepared, kMaxFormats> prepared;
   size_t formats = 0;
-  size_t total_rows = 0;
+  const auto rows_for = [&](Format format) {
+    return std::find_if(prepared.begin(), prepared.begin() + formats,
+                        [&](const Prepared& p) { return p.format == format; });
+  };
   for (const Product& product : products) {
     COLI_CHECK(product.w.cols == x.cols && product.y.rows >= first_row + x.rows &&
                product.y.cols == product.w.rows);
-    total_rows += product.w.rows;
-    const auto known = std::span(prepared).first(formats);
-    if (std::ranges::none_of(known,
-                             [&](const Prepared& p) { return p.format == product.w.format; })) {
-      prepared[formats] = Prepare(x, product.w.format, formats);
+    if (rows_for(product.w.format) == prepared.begin() + formats) {
+      size_t used = 0;
+      const Prepared place = Place(product.w, x.rows, formats, used);
+      ForRows(x.rows, [&](size_t r) { PrepareRow(x.row(r), place, x.cols, r); });
+      prepared[formats] = place;
       ++formats;
     }
   }
-  const auto rows_for = [&](Format format) {
-    return std::ranges::find(prepared, format, &Prepared::format)->rows;
-  };
-  pool_.ParallelFor(
-      total_rows, RowGrain(total_rows, pool_.threads()), [&](size_t begin, size_t end, size_t) {
-        size_t first = 0;  // of this product among the rows of all
-        for (const Product& product : products) {
-          const size_t from = std::max(begin, first);
-          const size_t to = std::min(end, first + product.w.rows);
-          if (from < to) {
-            kernels_.For(product.w.format)
-                .multiply(product.w, rows_for(product.w.format),
-                          static_cast<uint32_t>(from - first), static_cast<uint32_t>(to - first),
-                          product.y.row(first_row), product.y.stride);
-          }
-          first += product.w.rows;
-        }
-      });
+  const auto width = [](const Product& product) { return product.w.rows; };
+  ForAll(products, Split::kWeights, width,
+         [&](const Product& product, uint32_t begin, uint32_t end) {
+           Multiply(product.w, *rows_for(product.w.format), begin, end,
+                    product.y.Rows(first_row, x.rows));
+         });
 }
 
 void Backend::MatMul(ConstMatrixView x, const WeightView& w, MatrixView y) {
@@ -163,11 +181,7 @@ void Backend::PlaceParts() {
   std::array<size_t, kMaxFormats> used{};
   float* inner = inner_.floats();
   const auto prepared = [&](const WeightView& w, uint32_t rows, size_t slot) {
-    const size_t row_bytes = kernels_.For(w.format).prepared_bytes(w.format, w.cols);
-    const PreparedPlace placed{w.format, scratch_[slot].data() + used[slot], row_bytes, rows};
-    used[slot] += row_bytes * rows;
-    COLI_CHECK(used[slot] <= scratch_[slot].size());
-    return placed;
+    return Place(w, rows, slot, used[slot]);
   };
   const auto values = [&](uint32_t rows, uint32_t cols) {
     const MatrixView placed{inner, rows, cols, AlignUp(cols, kFloatsPerLine)};
@@ -185,70 +199,45 @@ void Backend::PlaceParts() {
   }
 }
 
-template <class Size, class Body>
-void Backend::ForParts(Split split, const Size& size, const Body& body) {
-  size_t total = 0;
-  for (const FfnPart& part : parts_) {
-    total += size(part);
-  }
-  const size_t grain = split == Split::kRows ? 1 : RowGrain(total, pool_.threads());
-  pool_.ParallelFor(total, grain, [&](size_t begin, size_t end, size_t) {
-    size_t first = 0;  // of this part among all
-    for (const FfnPart& part : parts_) {
-      const size_t last = first + size(part);
-      if (begin < last && first < end) {
-        body(part, static_cast<uint32_t>(std::max(begin, first) - first),
-             static_cast<uint32_t>(std::min(end, last) - first));
-      }
-      first = last;
-    }
-  });
-}
-
-void Backend::PrepareRow(const float* x, const PreparedPlace& place, uint32_t cols, size_t row) {
-  kernels_.For(place.format).prepare(place.format, x, cols, place.bytes + row * place.row_bytes);
-}
-
 void Backend::PrepareInputs() {
   const auto rows = [](const FfnPart& part) { return part.gate.rows; };
-  ForParts(Split::kRows, rows, [&](const FfnPart& part, uint32_t row, uint32_t) {
-    PrepareRow(part.x[row], part.gate_in, part.w->gate.cols, row);
-    if (part.up_in.bytes != part.gate_in.bytes) {
-      PrepareRow(part.x[row], part.up_in, part.w->up.cols, row);
-    }
-  });
+  ForAll(std::span<const FfnPart>(parts_), Split::kRows, rows,
+         [&](const FfnPart& part, uint32_t row, uint32_t) {
+           PrepareRow(part.x[row], part.gate_in, part.w->gate.cols, row);
+           if (part.up_in.bytes != part.gate_in.bytes) {
+             PrepareRow(part.x[row], part.up_in, part.w->up.cols, row);
+           }
+         });
 }
 
 // The activation at the end of the range that was just multiplied, which is still in the cache.
 void Backend::MultiplyGateAndUp() {
   const auto width = [](const FfnPart& part) { return part.w->gate.rows; };
-  ForParts(Split::kWeights, width, [&](const FfnPart& part, uint32_t begin, uint32_t end) {
-    Multiply(part.w->gate, part.gate_in, begin, end, part.gate);
-    Multiply(part.w->up, part.up_in, begin, end, part.up);
-    for (uint32_t r = 0; r < part.gate.rows; ++r) {
-      float* const gate = part.gate.row(r) + begin;
-      vector().silu_mul(gate, part.up.row(r) + begin, gate, end - begin);
-    }
-  });
+  ForAll(std::span<const FfnPart>(parts_), Split::kWeights, width,
+         [&](const FfnPart& part, uint32_t begin, uint32_t end) {
+           Multiply(part.w->gate, part.gate_in, begin, end, part.gate);
+           Multiply(part.w->up, part.up_in, begin, end, part.up);
+           for (uint32_t r = 0; r < part.gate.rows; ++r) {
+             float* const gate = part.gate.row(r) + begin;
+             vector().silu_mul(gate, part.up.row(r) + begin, gate, end - begin);
+           }
+         });
 }
 
 void Backend::PrepareInner() {
   const auto rows = [](const FfnPart& part) { return part.gate.rows; };
-  ForParts(Split::kRows, rows, [&](const FfnPart& part, uint32_t row, uint32_t) {
-    PrepareRow(part.gate.row(row), part.down_in, part.w->down.cols, row);
-  });
+  ForAll(std::span<const FfnPart>(parts_), Split::kRows, rows,
+         [&](const FfnPart& part, uint32_t row, uint32_t) {
+           PrepareRow(part.gate.row(row), part.down_in, part.w->down.cols, row);
+         });
 }
 
 void Backend::MultiplyDown() {
   const auto width = [](const FfnPart& part) { return part.w->down.rows; };
-  ForParts(Split::kWeights, width, [&](const FfnPart& part, uint32_t begin, uint32_t end) {
-    Multiply(part.w->down, part.down_in, begin, end, part.y);
-  });
-}
-
-void Backend::Multiply(const WeightView& w, const PreparedPlace& x, uint32_t begin, uint32_t end,
-                       MatrixView y) {
-  kernels_.For(w.format).multiply(w, {x.bytes, x.row_bytes, x.rows}, begin, end, y.data, y.stride);
+  ForAll(std::span<const FfnPart>(parts_), Split::kWeights, width,
+         [&](const FfnPart& part, uint32_t begin, uint32_t end) {
+           Multiply(part.w->down, part.down_in, begin, end, part.y);
+         });
 }
 
 }  // namespace coli

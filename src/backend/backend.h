@@ -77,15 +77,10 @@ class Backend {
   uint32_t pass_rows() const { return room_.rows; }
 
  private:
-  // Rows prepared for one weight format.
-  struct Prepared {
-    Format format{FormatId::kF32};
-    PreparedRows rows;
-  };
   static constexpr size_t kMaxFormats = 3;  // distinct formats among the products of one call
 
-  // Where rows are prepared for one matrix.
-  struct PreparedPlace {
+  // Rows prepared for the matrices of one format, or the place for them.
+  struct Prepared {
     Format format{FormatId::kF32};
     std::byte* bytes = nullptr;
     size_t row_bytes = 0;
@@ -98,16 +93,16 @@ class Backend {
     MatrixView y;           // [rows, hidden]
     MatrixView gate;        // [rows, inner]; silu(gate x) * up x in the end
     MatrixView up;          // [rows, inner]
-    PreparedPlace gate_in;
-    PreparedPlace up_in;
-    PreparedPlace down_in;
+    Prepared gate_in;
+    Prepared up_in;
+    Prepared down_in;
   };
 
-  Prepared Prepare(ConstMatrixView x, Format format, size_t slot);
+  // The place for `rows` prepared rows for w, `used` bytes into a scratch buffer; adds to `used`.
+  Prepared Place(const WeightView& w, uint32_t rows, size_t slot, size_t& used);
+  void PrepareRow(const float* x, const Prepared& place, uint32_t cols, size_t row);
   void MatMulPass(ConstMatrixView x, std::span<const Product> products, uint32_t first_row);
-  void PrepareRow(const float* x, const PreparedPlace& place, uint32_t cols, size_t row);
-  void Multiply(const WeightView& w, const PreparedPlace& x, uint32_t begin, uint32_t end,
-                MatrixView y);
+  void Multiply(const WeightView& w, const Prepared& x, uint32_t begin, uint32_t end, MatrixView y);
   void AddPart(const FfnTask& task, uint32_t first_row, uint32_t rows);
   void RunParts();
   void PlaceParts();
@@ -115,11 +110,11 @@ class Backend {
   void MultiplyGateAndUp();
   void PrepareInner();
   void MultiplyDown();
-  // body(part, begin, end) for ranges that together cover [0, size(part)) of every part: its rows,
-  // or rows of its weights.
+  // body(item, begin, end) for ranges that together cover [0, size(item)) of every item, in one
+  // parallel loop: activations, or rows of weights.
   enum class Split : uint8_t { kRows, kWeights };
-  template <class Size, class Body>
-  void ForParts(Split split, const Size& size, const Body& body);
+  template <class Item, class Size, class Body>
+  void ForAll(std::span<const Item> items, Split split, const Size& size, const Body& body);
 
   const KernelTable& kernels_;
   ThreadPool& pool_;
