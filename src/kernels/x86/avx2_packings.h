@@ -11,7 +11,7 @@
 //   kSegment        columns of a segment where the format has no group
 //   kScalePerSegment  whether that segment has a scale of its own
 //   kPrefetchPages  next to no arithmetic per byte: read ahead by pages (PrefetchNextPage)
-//   kPlanesInPlace  planes 1 and 2 of four can be had without a shift (PlaneInPlace), 4 and 8 bits up
+//   kPlanesInPlace  planes 1 and 2 of four can be had without a shift (PlaneInPlace), 4, 8 bits up
 //   RowBytes(cols)
 //   Load(p)         one chunk; reads kChunkBytes
 //   Plane(chunk, p)
