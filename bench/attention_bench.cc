@@ -4,17 +4,19 @@
 //   attention_bench                                          everything, one thread
 //   attention_bench --threads=2 --benchmark_filter=selected
 //
-// all/POSITIONS        every cached position is attended to, without selection.
-// selected/POSITIONS   2048 of them at random places, another choice each time: what DSA leaves.
-// slice/POSITIONS      64 rows of a prompt that attend to 2048 positions each; `ms` of all rows.
-// scan/POSITIONS       the indexer: scores of all positions, then the choice of the best 2048.
+// all/POSITIONS/FORMAT        every cached position is attended to, without selection.
+// selected/POSITIONS/FORMAT   2048 of them at random places, another choice each time: what DSA
+//                             leaves.
+// slice/POSITIONS/FORMAT      64 rows of a prompt, each with a choice of its own; `ms` of all.
+// scan/POSITIONS/FORMAT       the indexer: scores of all positions, then the choice of 2048.
 //
-// Layers take turns, so that their keys and weights come from RAM. The time of all and selected
-// includes both products with kv_b, but not the projections before and after (kernels_bench has
-// such products). Counters, best of all runs: `ms`; `GMAC/s` with cached values, and their share
-// `of_peak`; `GB/s` of cached values, each counted once, and their share `of_read`. `peak` and
-// `read` are the limits. One thread is timed by its own clock, several by the wall's.
+// FORMAT is that of the cache, f32 or bf16. Layers take turns, so that their keys and weights come
+// from RAM. The time includes both products with kv_b, but not the projections before and after
+// (kernels_bench has such products). Counters, best of all runs: `ms`; `GMAC/s` with cached values,
+// and their share `of_peak`; `GB/s` of cached values, each counted once, and their share `of_read`.
+// `peak` and `read` are the limits. One thread is timed by its own clock, several by the wall's.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 #include <time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -174,6 +176,7 @@ struct Shape {
   uint32_t positions;
   uint32_t top_k = kSelected;
   uint32_t rows = 1;
+  FormatId format = FormatId::kF32;
 };
 
 class Sequence {
@@ -182,13 +185,13 @@ class Sequence {
       : machine_(machine),
         positions_(shape.positions),
         config_(Config(shape.top_k)),
-        cache_(*KvCache::Create(config_, shape.positions, false)),
+        cache_(*KvCache::Create(config_, {.capacity = shape.positions, .format = shape.format})),
         matrices_(kLayers * (Matrices::Bytes(kv_b_rows(), config_.attention.kv_lora_rank) +
                              Matrices::Bytes(config_.hidden_size, heads_cols()))),
         activations_(*ActivationMemory::Create(config_, shape.rows, 1)),
         selection_(shape.rows, shape.top_k),
         scratch_(*AttentionScratch::Create(config_, machine.pool.threads(), shape.positions)),
-        scores_(shape.positions) {
+        indexer_scratch_(config_, machine.pool.threads(), shape.positions) {
     if (!machine.backend.Reserve(BackendRoomFor(config_))) {
       throw std::bad_alloc();
     }
@@ -232,7 +235,8 @@ class Sequence {
   void Scan(uint32_t turn) {
     Step step = NewStep();
     const uint32_t layer = turn % kLayers;
-    if (!Indexer(config_, indexer_weights_, Id(layer), machine_.backend).Select(step, scores_)) {
+    if (!Indexer(config_, indexer_weights_, Id(layer), machine_.backend)
+             .Select(step, indexer_scratch_)) {
       std::abort();  // random keys have finite scores
     }
   }
@@ -259,8 +263,8 @@ class Sequence {
     for (uint32_t layer = 0; layer < kLayers; ++layer) {
       for (uint32_t p = 0; p < positions_; ++p) {
         const float* const row = &stock[(p + layer) % kStock * (latent + key)];
-        std::copy_n(row, latent, cache_.latent(Id(layer), p));
-        std::copy_n(row + latent, key, cache_.index_key(Id(layer), p));
+        cache_.StoreLatent(Id(layer), p, row);
+        cache_.StoreIndexKey(Id(layer), p, row + latent);
       }
     }
   }
@@ -284,7 +288,7 @@ class Sequence {
   ActivationMemory activations_;
   SelectionMemory selection_;
   AttentionScratch scratch_;
-  std::vector<float> scores_;
+  IndexerScratch indexer_scratch_;
   std::array<std::vector<uint32_t>, kChoices> choices_;
 };
 
@@ -315,41 +319,49 @@ void Measure(benchmark::State& state, Machine& machine, const Work& work,
   state.counters["of_read"] = work.bytes / best / machine.read;
 }
 
+double BytesOf(FormatId format, uint32_t values) {
+  return static_cast<double>(Info(format).row_bytes(values));
+}
+
 void Attend(benchmark::State& state, Machine& machine, const Shape& shape, bool all) {
   Sequence sequence(machine, shape);
   const AttentionConfig& d = sequence.config().attention;
   const double keys = 1.0 * shape.top_k * shape.rows;
   const Work work{.products = keys * d.heads * (d.latent_dim() + d.kv_lora_rank),
-                  .bytes = keys * d.latent_dim() * sizeof(float)};
+                  .bytes = keys * BytesOf(shape.format, d.latent_dim())};
   Measure(state, machine, work, [&](uint32_t turn) { sequence.Attend(turn, all); });
 }
 
-void Scan(benchmark::State& state, Machine& machine, uint32_t positions) {
-  Sequence sequence(machine, {.positions = positions});
+void Scan(benchmark::State& state, Machine& machine, const Shape& shape) {
+  Sequence sequence(machine, shape);
   const IndexerConfig& d = sequence.config().indexer;
-  const Work work{.products = 1.0 * positions * d.heads * d.head_dim,
-                  .bytes = 1.0 * positions * d.head_dim * sizeof(float)};
+  const Work work{.products = 1.0 * shape.positions * d.heads * d.head_dim,
+                  .bytes = 1.0 * shape.positions * BytesOf(shape.format, d.head_dim)};
   Measure(state, machine, work, [&](uint32_t turn) { sequence.Scan(turn); });
 }
 
 void Register(Machine& machine) {
-  const auto add = [](const std::string& name, auto run) {
-    benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime();
+  using Body = std::function<void(benchmark::State&, const Shape&)>;
+  const auto add = [](std::string_view name, const Shape& shape, const Body& body) {
+    for (const FormatId format : {FormatId::kF32, FormatId::kBf16}) {
+      Shape with_format = shape;
+      with_format.format = format;
+      const std::string full = fmt::format("{}/{}/{}", name, shape.positions, Info(format).name);
+      benchmark::RegisterBenchmark(full.c_str(), [body, with_format](benchmark::State& state) {
+        body(state, with_format);
+      })->UseManualTime();
+    }
   };
+  const Body all = [&](auto& state, const Shape& shape) { Attend(state, machine, shape, true); };
+  const Body some = [&](auto& state, const Shape& shape) { Attend(state, machine, shape, false); };
+  const Body scan = [&](auto& state, const Shape& shape) { Scan(state, machine, shape); };
   for (const uint32_t positions : {1U, 2048U, 32768U, 131072U}) {
-    add("all/" + std::to_string(positions), [&machine, positions](benchmark::State& state) {
-      Attend(state, machine, {.positions = positions, .top_k = positions}, true);
-    });
+    add("all", {.positions = positions, .top_k = positions}, all);
   }
   for (const uint32_t positions : {4096U, 32768U, 131072U}) {
-    add("selected/" + std::to_string(positions), [&machine, positions](benchmark::State& state) {
-      Attend(state, machine, {.positions = positions}, false);
-    });
-    add("slice/" + std::to_string(positions), [&machine, positions](benchmark::State& state) {
-      Attend(state, machine, {.positions = positions, .rows = kAttentionRows}, false);
-    });
-    add("scan/" + std::to_string(positions),
-        [&machine, positions](benchmark::State& state) { Scan(state, machine, positions); });
+    add("selected", {.positions = positions}, some);
+    add("slice", {.positions = positions, .rows = kAttentionRows}, some);
+    add("scan", {.positions = positions}, scan);
   }
 }
 

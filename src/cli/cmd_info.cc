@@ -54,6 +54,7 @@ OrderedJson PlanJson(const Result<MemoryPlan>& plan) {
           {"total_bytes", plan->total()},
           {"program_bytes", plan->program_bytes},
           {"dense_bytes", plan->dense_bytes},
+          {"kv_format", Info(plan->kv_format).name},
           {"kv_bytes_per_sequence", plan->kv_bytes_per_sequence},
           {"sequences", plan->sequences},
           {"scratch_bytes", plan->scratch_bytes},
@@ -134,9 +135,9 @@ std::string PlanText(const ModelFacts& facts) {
          Row("  weights", FormatBytes(plan.dense_bytes)) +
          Row("  experts", fmt::format("{} ({:.0f} % of all)", FormatBytes(plan.expert_cache_bytes),
                                       std::min(share, 100.0))) +
-         Row("  KV cache",
-             fmt::format("{} for {} tokens",
-                         FormatBytes(plan.kv_bytes_per_sequence * plan.sequences), plan.context)) +
+         Row("  KV cache", fmt::format("{} {} for {} tokens",
+                                       FormatBytes(plan.kv_bytes_per_sequence * plan.sequences),
+                                       Info(plan.kv_format).name, plan.context)) +
          Row("  activations", fmt::format("{} for {} prompt tokens at a time",
                                           FormatBytes(plan.scratch_bytes), plan.prefill_rows)) +
          (plan.staging_bytes == 0 ? "" : Row("  conversion", FormatBytes(plan.staging_bytes))) +

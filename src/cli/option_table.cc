@@ -57,6 +57,11 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .group = "Model and machine", .value_name = "FORM", .choices = "absorbed|explicit",
      .default_text = "absorbed",
      .help = "Order of the attention products. The two agree to rounding."},
+    {.name = "kv", .type = OptionType::kChoice, .verbs = kAll,
+     .group = "Model and machine", .value_name = "FORMAT", .choices = "f32|bf16",
+     .default_text = "f32",
+     .help = "Number format of what attention remembers of each token. bf16 takes half the memory "
+             "and rounds (docs/quality.md)."},
     {.name = "latent-norm-eps", .type = OptionType::kReal, .verbs = kAll,
      .group = "Model and machine", .value_name = "X", .min = 1e-12, .max = 1,
      .help = "Epsilon of the two latent norms. Not set: what the model's config says."},

@@ -40,6 +40,7 @@ EngineOptions MakeEngineOptions(const OptionValues& options,
       static_cast<uint32_t>(options.Integer("prefill-chunk").value_or(engine.prefill_chunk));
   engine.attention =
       options.Text("attention") == "explicit" ? AttentionForm::kExplicit : AttentionForm::kAbsorbed;
+  engine.kv = options.Text("kv") == "bf16" ? FormatId::kBf16 : FormatId::kF32;
   if (const auto eps = options.Real("latent-norm-eps")) {
     engine.latent_norm_eps = static_cast<float>(*eps);
   }

@@ -20,6 +20,7 @@ TEST(MakeEngineOptions, TakesEveryOption) {
                                                                   {"ctx", "99"},
                                                                   {"prefill-chunk", "7"},
                                                                   {"attention", "explicit"},
+                                                                  {"kv", "bf16"},
                                                                   {"latent-norm-eps", "1e-6"}}) {
     SetFlag(values, name, text);
   }
@@ -34,6 +35,7 @@ TEST(MakeEngineOptions, TakesEveryOption) {
   EXPECT_EQ(options.context, 99u);
   EXPECT_EQ(options.prefill_chunk, 7u);
   EXPECT_EQ(options.attention, AttentionForm::kExplicit);
+  EXPECT_EQ(options.kv, FormatId::kBf16);
   EXPECT_EQ(options.latent_norm_eps, 1e-6F);
 }
 
@@ -47,6 +49,7 @@ TEST(MakeEngineOptions, WhatNobodySetIsLeftToTheEngine) {
   EXPECT_EQ(options.context, 0u);
   EXPECT_EQ(options.prefill_chunk, defaults.prefill_chunk);
   EXPECT_EQ(options.attention, defaults.attention);
+  EXPECT_EQ(options.kv, defaults.kv);
   EXPECT_FALSE(options.cache_experts);
   EXPECT_FALSE(options.latent_norm_eps);
 }

@@ -70,7 +70,7 @@ std::optional<Error> LoadAndRun(const EngineOptions& options) {
     return model.error();
   }
   const std::vector<TokenId> tokens = Tokens(60);
-  auto cache = KvCache::Create((*model)->config(), 64, false);
+  auto cache = KvCache::Create((*model)->config(), {.capacity = 64});
   Batch batch;
   batch.caches.push_back(&*cache);
   for (uint32_t p = 0; p < tokens.size(); ++p) {

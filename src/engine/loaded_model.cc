@@ -50,6 +50,10 @@ Status CheckEngineOptions(const EngineOptions& options) {
   COLI_RETURN_IF_ERROR(CheckRange("prefill-chunk", options.prefill_chunk, 0, kMaxChunk));
   COLI_RETURN_IF_ERROR(CheckRange("sequences", options.max_sequences, 1, kMaxSequences));
   COLI_RETURN_IF_ERROR(CheckRange("io-threads", options.io_threads, 1, kMaxIoThreads));
+  if (options.kv != FormatId::kF32 && options.kv != FormatId::kBf16) {
+    return Fail(ErrorCode::kInvalidArgument, "kv: expected f32 or bf16, found {}",
+                Info(options.kv).name);
+  }
   return options.cache_experts ? CheckRange("cache-experts", *options.cache_experts, 1, UINT32_MAX)
                                : Ok();
 }

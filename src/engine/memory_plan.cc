@@ -62,7 +62,9 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
                           : inputs.available_bytes - std::min(reserve, inputs.available_bytes);
   plan.program_bytes = kProgramBytes;
   plan.dense_bytes = inputs.dense_bytes;
-  plan.kv_bytes_per_sequence = KvCache::Bytes(config, plan.context, options.load_mtp);
+  plan.kv_format = options.kv;
+  plan.kv_bytes_per_sequence = KvCache::Bytes(
+      config, {.capacity = plan.context, .with_mtp = options.load_mtp, .format = plan.kv_format});
   const auto scratch = [&](uint32_t rows) {
     return Forward::ScratchBytes(config, StepLimits(options, rows, plan.context), inputs.threads);
   };

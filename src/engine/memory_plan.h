@@ -26,6 +26,7 @@ struct MemoryPlan {
   uint64_t budget_bytes = 0;   // for the whole process
   uint64_t program_bytes = 0;  // code, libraries, tables: a fixed allowance
   uint64_t dense_bytes = 0;
+  FormatId kv_format = FormatId::kF32;  // of the KV cache
   uint64_t kv_bytes_per_sequence = 0;
   uint32_t sequences = 0;           // that can be computed at the same time
   uint64_t scratch_bytes = 0;       // activations of one step

@@ -116,7 +116,7 @@ TEST(MemoryPlan, TooSmallABudgetIsAnErrorThatSaysWhatWouldDo) {
 TEST(MemoryPlan, MoreSequencesOnlyWhenATokensExpertsStillFit) {
   EngineOptions options = Budget(0);
   options.max_sequences = 4;
-  const uint64_t kv = KvCache::Bytes(Config(), 64, false);
+  const uint64_t kv = KvCache::Bytes(Config(), {.capacity = 64});
   PlanInputs inputs = Inputs();
   options.ram_bytes = PlanMemory(Config(), inputs, Budget(20000 * kMb))->total() -
                       inputs.expert_bytes + inputs.largest_expert_bytes +
@@ -125,6 +125,18 @@ TEST(MemoryPlan, MoreSequencesOnlyWhenATokensExpertsStillFit) {
   EXPECT_EQ(PlanMemory(Config(), inputs, options)->sequences, 1U);
   options.ram_bytes = 5000 * kMb;
   EXPECT_EQ(PlanMemory(Config(), inputs, options)->sequences, 4U);
+}
+
+TEST(MemoryPlan, ABf16CacheIsHalfAsLarge) {
+  EngineOptions options = Budget(500 * kMb);
+  const auto f32 = PlanMemory(Config(), Inputs(), options);
+  options.kv = FormatId::kBf16;
+  const auto bf16 = PlanMemory(Config(), Inputs(), options);
+
+  ASSERT_TRUE(f32.has_value() && bf16.has_value());
+  EXPECT_EQ(bf16->kv_format, FormatId::kBf16);
+  EXPECT_EQ(bf16->kv_bytes_per_sequence * 2, f32->kv_bytes_per_sequence);
+  EXPECT_EQ(bf16->expert_cache_bytes, f32->expert_cache_bytes + bf16->kv_bytes_per_sequence);
 }
 
 TEST(MemoryPlan, AContextBeyondTheModelIsRefused) {

@@ -41,7 +41,7 @@ TEST_P(MtpDepth, DraftLogitsEqualTheReferenceAtEveryDepth) {
 
   for (const Json& start : depths["starts"]) {
     const auto row = start["row"].get<uint32_t>();
-    auto cache = KvCache::Create(model->config(), 64, true);
+    auto cache = KvCache::Create(model->config(), {.capacity = 64, .with_mtp = true});
     Batch batch;
     batch.caches.push_back(&*cache);
     for (uint32_t p = 0; p <= row; ++p) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "tensor/format_id.h"
+
 namespace coli {
 
 // Two orders of the same product (docs/numerics.md): the results agree to rounding, not to the bit.
@@ -29,6 +31,7 @@ struct EngineOptions {
   // Number formats that weights are held in: names for which IsFormatOption holds.
   std::string expert_format = "keep";
   std::string dense_format = "keep";
+  FormatId kv = FormatId::kF32;  // of the KV cache: kF32 or kBf16
   AttentionForm attention = AttentionForm::kAbsorbed;
   std::optional<float> latent_norm_eps;  // overrides rms_norm_eps in the two latent norms
   bool load_mtp = false;                 // keep the MTP layers, too

@@ -135,7 +135,7 @@ TEST(ForwardProperties, ASliceReadsEveryExpertOnce) {
 
 TEST(ForwardProperties, AStepThatNobodyWaitsForEndsBeforeTheNextExpert) {
   const auto model = LoadGolden(LongPromptOptions());
-  auto cache = KvCache::Create(model->config(), kLongPrompt, false);
+  auto cache = KvCache::Create(model->config(), {.capacity = kLongPrompt});
   ASSERT_TRUE(cache.has_value());
   Batch batch;
   batch.caches.push_back(&*cache);
@@ -195,7 +195,7 @@ TEST(ForwardProperties, AnIndexerScoreThatIsNotFiniteIsAnErrorAndNotASelection) 
   const Altered huge("indexer.wk.weight",
                      [](uint64_t bytes) { return std::string(bytes, '\x7f'); });
   const auto model = LoadGolden(huge.Options());
-  auto cache = KvCache::Create(model->config(), 30, false);
+  auto cache = KvCache::Create(model->config(), {.capacity = 30});
   Batch batch;
   batch.caches.push_back(&*cache);
   for (uint32_t p = 0; p < 30; ++p) {
@@ -285,7 +285,7 @@ TEST(ForwardProperties, AFailedReadNamesLayerAndExpertAndTheModelStaysUsable) {
     return MakeIoFaulty(MakeIoThreads(1), script);
   });
   const std::vector<TokenId> tokens = Tokens(4);
-  auto cache = KvCache::Create(model->config(), 4, false);
+  auto cache = KvCache::Create(model->config(), {.capacity = 4});
   Batch batch;
   batch.caches.push_back(&*cache);
   batch.rows.push_back({0, tokens[0], 0, true});
@@ -311,7 +311,7 @@ TEST(ForwardProperties, ASequenceAmongFiveOthersHasTheSameLogits) {
       std::vector<KvCache> caches;
       for (uint32_t s = 0; s < 6; ++s) {
         tokens.push_back(Tokens(12 + s, s + 1));
-        caches.push_back(*KvCache::Create(model->config(), 32, false));
+        caches.push_back(*KvCache::Create(model->config(), {.capacity = 32}));
       }
       std::vector<std::vector<float>> together(6);
       // Sequence s gives s + 1 rows to each step: some decode, others are still in their prompt.
@@ -343,8 +343,8 @@ TEST(ForwardProperties, RowsOfACancelledSequenceAreDroppedWithinALayerAndTheOthe
   const auto model = LoadGolden(GoldenOptions("t0"));
   const std::vector<TokenId> tokens = Tokens(12);
   const auto run = [&](bool cancel, std::vector<size_t>& rows_per_layer) {
-    auto first = KvCache::Create(model->config(), 12, false);
-    auto second = KvCache::Create(model->config(), 12, false);
+    auto first = KvCache::Create(model->config(), {.capacity = 12});
+    auto second = KvCache::Create(model->config(), {.capacity = 12});
     Batch batch;
     batch.caches = {&*first, &*second};
     for (uint32_t p = 0; p < 12; ++p) {

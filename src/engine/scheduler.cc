@@ -123,7 +123,8 @@ Result<bool> Scheduler::TakeCache(const SessionHandle& session) {
   });
   if (with_cache_.size() < model_.plan().sequences) {
     COLI_ASSIGN_OR_RETURN(session->cache,
-                          KvCache::Create(model_.config(), model_.plan().context, false));
+                          KvCache::Create(model_.config(), {.capacity = model_.plan().context,
+                                                            .format = model_.plan().kv_format}));
     with_cache_.push_back(session);
     return true;
   }

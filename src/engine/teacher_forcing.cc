@@ -9,8 +9,11 @@ namespace coli {
 
 Result<TeacherForcing> TeacherForcing::Start(LoadedModel& model, uint32_t positions, bool with_mtp,
                                              uint32_t first_position) {
-  COLI_ASSIGN_OR_RETURN(KvCache cache,
-                        KvCache::Create(model.config(), positions, with_mtp, first_position));
+  COLI_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(model.config(),
+                                                       {.capacity = positions,
+                                                        .with_mtp = with_mtp,
+                                                        .format = model.plan().kv_format},
+                                                       first_position));
   return TeacherForcing(model, std::move(cache));
 }
 

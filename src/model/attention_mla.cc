@@ -26,16 +26,19 @@ size_t PreparedBytes(const ModelConfig& config) {
 // The keys that a row may attend to, ascending.
 class Keys {
  public:
-  Keys(const Step& step, size_t r, LayerId layer)
-      : cache_(step.cache(r)), layer_(layer), all_(step.selection.all(r)) {
+  // `widened` has kKeyBlock rows.
+  Keys(const Step& step, size_t r, LayerId layer, const AttentionScratch::Rows& widened)
+      : cache_(step.cache(r)), layer_(layer), widened_(widened), all_(step.selection.all(r)) {
     if (!all_) {
       positions_ = step.selection.positions(r);
     }
     count_ = all_ ? size_t{step.row(r).position} + 1 : positions_.size();
   }
   size_t count() const { return count_; }
+  // Key i in f32; valid until the next use of row i % kKeyBlock of what is widened.
   const float* latent(size_t i) const {
-    return cache_.latent(layer_, all_ ? static_cast<uint32_t>(i) : positions_[i]);
+    return cache_.latent(layer_, all_ ? static_cast<uint32_t>(i) : positions_[i],
+                         widened_.row(i % kKeyBlock));
   }
   // Calls body(first, latents) for key after key, a block of them at a time.
   template <class Body>
@@ -53,6 +56,7 @@ class Keys {
  private:
   const KvCache& cache_;
   const LayerId layer_;
+  const AttentionScratch::Rows widened_;
   const bool all_;
   std::span<const uint32_t> positions_;
   size_t count_;
@@ -72,7 +76,7 @@ uint64_t AttentionScratch::Bytes(const ModelConfig& config, size_t workers, uint
   const size_t floats =
       std::min(d.heads, kHeadBlock) * (Padded(std::min(config.indexer.top_k, context)) +
                                        Padded(d.latent_dim()) + Padded(d.kv_lora_rank)) +
-      Padded(d.qk_nope_head_dim + d.v_head_dim);
+      kKeyBlock * Padded(d.latent_dim()) + Padded(d.qk_nope_head_dim + d.v_head_dim);
   return workers * (floats * sizeof(float) + AlignUp(PreparedBytes(config), 64));
 }
 
@@ -84,6 +88,7 @@ Result<AttentionScratch> AttentionScratch::Create(const ModelConfig& config, siz
   scratch.scores_ = Padded(std::min(config.indexer.top_k, context));
   scratch.query_ = Padded(d.latent_dim());
   scratch.mixture_ = Padded(d.kv_lora_rank);
+  scratch.latent_ = Padded(d.latent_dim());
   scratch.expanded_ = Padded(d.qk_nope_head_dim + d.v_head_dim);
   scratch.worker_bytes_ = Bytes(config, 1, context);
   COLI_ASSIGN_OR_RETURN(scratch.buffer_, AlignedBuffer::Allocate(Bytes(config, workers, context)));
@@ -95,10 +100,12 @@ AttentionScratch::Worker AttentionScratch::worker(size_t i) const {
   float* const scores = reinterpret_cast<float*>(base);
   float* const queries = scores + head_block_ * scores_;
   float* const mixtures = queries + head_block_ * query_;
-  float* const expanded = mixtures + head_block_ * mixture_;
+  float* const latents = mixtures + head_block_ * mixture_;
+  float* const expanded = latents + kKeyBlock * latent_;
   return {.scores = {scores, scores_},
           .queries = {queries, query_},
           .mixtures = {mixtures, mixture_},
+          .latents = {latents, latent_},
           .expanded = expanded,
           .prepared = reinterpret_cast<std::byte*>(expanded + expanded_)};
 }
@@ -116,11 +123,11 @@ void LatentAttention::Project(Step& step) const {
   backend_.ForRows(step.rows(), [&](size_t r) {
     const float eps = config_.latent_norm_eps;
     v.rms_norm(a.q_latent.row(r), w_.q_a_norm.data(), eps, a.q_latent.row(r), dims_.q_lora_rank);
-    float* const cached = step.cache(r).latent(layer_, step.row(r).position);
-    v.rms_norm(a.kv.row(r), w_.kv_a_norm.data(), eps, cached, dims_.kv_lora_rank);
-    float* const rope_key = cached + dims_.kv_lora_rank;
-    std::copy_n(a.kv.row(r) + dims_.kv_lora_rank, dims_.qk_rope_head_dim, rope_key);
+    float* const latent = a.kv.row(r);
+    v.rms_norm(latent, w_.kv_a_norm.data(), eps, latent, dims_.kv_lora_rank);
+    float* const rope_key = latent + dims_.kv_lora_rank;
     v.rotate_pairs(a.rope_cos.row(r), a.rope_sin.row(r), rope_key, a.rope_cos.cols);
+    step.cache(r).StoreLatent(layer_, step.row(r).position, latent);
   });
   backend_.MatMul(step.Of(a.q_latent), w_.q_b, step.Of(a.q));
   backend_.ForRows(step.rows(), [&](size_t r) {
@@ -155,7 +162,7 @@ void LatentAttention::AttendAbsorbed(const Step& step, size_t r, HeadRange heads
   const uint32_t count = heads.end - heads.begin;
   const float scale = 1.0F / std::sqrt(static_cast<float>(dims_.qk_head_dim()));
   const VectorKernels& v = backend_.vector();
-  const Keys keys(step, r, layer_);
+  const Keys keys(step, r, layer_, s.latents);
 
   for (uint32_t i = 0; i < count; ++i) {
     AbsorbQuery(step, r, heads.begin + i, s.queries.row(i));
@@ -216,7 +223,7 @@ void LatentAttention::AttendHeadExplicit(const Step& step, size_t r, uint32_t he
   const MatrixKernels& kv_b = backend_.kernels().For(w_.kv_b.format);
   const WeightView up = w_.kv_b.Rows(head * (nope + dims_.v_head_dim), nope + dims_.v_head_dim);
   const float* const q = step.a.q.row(r) + size_t{head} * dims_.qk_head_dim();
-  const Keys keys(step, r, layer_);
+  const Keys keys(step, r, layer_, s.latents);
   float* const scores = s.scores.row(0);
   // [kn_t ; v_t] = [UK ; UV] c_t, from the cached latent.
   const auto expand = [&](const float* latent) {
@@ -226,9 +233,10 @@ void LatentAttention::AttendHeadExplicit(const Step& step, size_t r, uint32_t he
   };
 
   for (size_t i = 0; i < keys.count(); ++i) {
-    expand(keys.latent(i));
+    const float* const latent = keys.latent(i);
+    expand(latent);
     const float nope_score = v.dot(q, s.expanded, nope);
-    const float rope_score = v.dot(q + nope, keys.latent(i) + rank, dims_.qk_rope_head_dim);
+    const float rope_score = v.dot(q + nope, latent + rank, dims_.qk_rope_head_dim);
     scores[i] = (nope_score + rope_score) * scale;
   }
   v.softmax(scores, keys.count());

@@ -28,16 +28,19 @@ class AttentionScratch {
                                          uint32_t context);
   static uint64_t Bytes(const ModelConfig& config, size_t workers, uint32_t context);
 
-  // A row for each head that a thread computes together.
-  struct HeadRows {
+  struct Rows {
     float* values;
     size_t stride;  // floats
     float* row(size_t i) const { return values + i * stride; }
   };
   struct Worker {
-    HeadRows scores;      // [keys]: K selected ones, or up to min(K, context) dense ones
-    HeadRows queries;     // [R + P]: absorbed query, then the rotated rope query
-    HeadRows mixtures;    // [R]
+    // For each head that a thread computes together.
+    Rows scores;    // [keys]: K selected ones, or up to min(K, context) dense ones
+    Rows queries;   // [R + P]: absorbed query, then the rotated rope query
+    Rows mixtures;  // [R]
+    // For each key of a block.
+    Rows latents;  // [R + P]: what the cache has in fewer bits, as f32
+
     float* expanded;      // [N + V]: one key and value of the explicit form
     std::byte* prepared;  // a prepared row of R columns
   };
@@ -50,6 +53,7 @@ class AttentionScratch {
   size_t scores_ = 0;  // floats of each part, padded to cache lines
   size_t query_ = 0;
   size_t mixture_ = 0;
+  size_t latent_ = 0;
   size_t expanded_ = 0;
 };
 

@@ -28,7 +28,7 @@ uint64_t Forward::ScratchBytes(const ModelConfig& config, const ForwardOptions& 
          ExpertPlan::Bytes(config, options.max_rows) +
          AttentionScratch::Bytes(config, threads, options.context) +
          SelectionMemory::Bytes(options.max_rows, std::min(config.indexer.top_k, options.context)) +
-         uint64_t{options.context} * sizeof(float);
+         IndexerScratch::Bytes(config, threads, options.context);
 }
 
 Forward::Forward(const ModelConfig& config, const ModelWeights& weights, Backend& backend,

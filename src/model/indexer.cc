@@ -65,6 +65,19 @@ Cut FindCut(std::span<const float> scores, uint32_t count) {
 
 }  // namespace
 
+IndexerScratch::IndexerScratch(const ModelConfig& config, size_t workers, uint32_t context)
+    : scores_(context),
+      keys_(workers * kKeyBlock * config.indexer.head_dim),
+      worker_floats_(kKeyBlock * config.indexer.head_dim) {}
+
+uint64_t IndexerScratch::Bytes(const ModelConfig& config, size_t workers, uint32_t context) {
+  return (context + workers * kKeyBlock * config.indexer.head_dim) * sizeof(float);
+}
+
+std::span<float> IndexerScratch::worker_keys(size_t worker) {
+  return std::span(keys_).subspan(worker * worker_floats_, worker_floats_);
+}
+
 Indexer::Indexer(const ModelConfig& config, const IndexerWeights& weights, LayerId layer,
                  Backend& backend)
     : config_(config), w_(weights), layer_(layer), backend_(backend) {}
@@ -86,33 +99,36 @@ void Indexer::AppendKeys(Step& step) const {
     const auto rotate = [&](float* x) {
       v.rotate_pairs(a.rope_cos.row(r), a.rope_sin.row(r), x, a.rope_cos.cols);
     };
-    float* const key = step.cache(r).index_key(layer_, step.row(r).position);
-    v.layer_norm(a.index_k.row(r), w_.k_norm.data(), w_.k_norm_bias.data(), kKeyNormEps, key, dim);
+    float* const key = a.index_k.row(r);
+    v.layer_norm(key, w_.k_norm.data(), w_.k_norm_bias.data(), kKeyNormEps, key, dim);
     rotate(key);
+    step.cache(r).StoreIndexKey(layer_, step.row(r).position, key);
     for (uint32_t h = 0; h < config_.indexer.heads; ++h) {
       rotate(a.index_q.row(r) + size_t{h} * dim);
     }
   });
 }
 
-Status Indexer::Select(Step& step, std::span<float> scores) const {
+Status Indexer::Select(Step& step, IndexerScratch& scratch) const {
   for (size_t r = 0; r < step.rows(); ++r) {
     if (step.row(r).position + 1 <= config_.indexer.top_k) {
       step.selection.SelectAll(r);
     } else {
-      COLI_RETURN_IF_ERROR(SelectRow(step, r, scores));
+      COLI_RETURN_IF_ERROR(SelectRow(step, r, scratch));
     }
   }
   return Ok();
 }
 
-Status Indexer::SelectRow(Step& step, size_t r, std::span<float> scores) const {
-  scores = scores.first(step.row(r).position + size_t{1});
-  backend_.pool().ParallelFor(scores.size(), kKeyGrain, [&](size_t begin, size_t end, size_t) {
-    for (size_t first = begin; first < end; first += kKeyBlock) {
-      ScoreKeys(step, r, first, scores.subspan(first, std::min(kKeyBlock, end - first)));
-    }
-  });
+Status Indexer::SelectRow(Step& step, size_t r, IndexerScratch& scratch) const {
+  const std::span<float> scores = scratch.scores().first(step.row(r).position + size_t{1});
+  backend_.pool().ParallelFor(
+      scores.size(), kKeyGrain, [&](size_t begin, size_t end, size_t worker) {
+        for (size_t first = begin; first < end; first += kKeyBlock) {
+          ScoreKeys(step, r, first, scratch.worker_keys(worker),
+                    scores.subspan(first, std::min(kKeyBlock, end - first)));
+        }
+      });
   if (!std::ranges::all_of(scores, [](float score) { return std::isfinite(score); })) {
     return Fail(
         ErrorCode::kNumeric,
@@ -125,7 +141,8 @@ Status Indexer::SelectRow(Step& step, size_t r, std::span<float> scores) const {
 }
 
 // From the products of every head with every key.
-void Indexer::ScoreKeys(const Step& step, size_t r, size_t first, std::span<float> scores) const {
+void Indexer::ScoreKeys(const Step& step, size_t r, size_t first, std::span<float> widened,
+                        std::span<float> scores) const {
   const uint32_t heads = config_.indexer.heads;
   const uint32_t dim = config_.indexer.head_dim;
   const float head_scale = 1.0F / std::sqrt(static_cast<float>(heads));
@@ -135,7 +152,7 @@ void Indexer::ScoreKeys(const Step& step, size_t r, size_t first, std::span<floa
   const VectorKernels& v = backend_.vector();
   std::array<const float*, kKeyBlock> keys;
   for (size_t i = 0; i < scores.size(); ++i) {
-    keys[i] = step.cache(r).index_key(layer_, static_cast<uint32_t>(first + i));
+    keys[i] = step.cache(r).index_key(layer_, static_cast<uint32_t>(first + i), &widened[i * dim]);
   }
   std::array<float, kHeadBlock * kKeyBlock> dots{};  // a row for each head, 0 after the last key
   std::ranges::fill(scores, 0.0F);

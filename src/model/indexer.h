@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "backend/backend.h"
 #include "model/model_config.h"
@@ -21,6 +22,22 @@
 #include "model/weights.h"
 
 namespace coli {
+
+// Working memory of the indexer.
+class IndexerScratch {
+ public:
+  IndexerScratch(const ModelConfig& config, size_t workers, uint32_t context);
+  static uint64_t Bytes(const ModelConfig& config, size_t workers, uint32_t context);
+
+  std::span<float> scores() { return scores_; }  // [context]
+  // Of one thread, a row of dI for each key of a block: what the cache has in fewer bits, as f32.
+  std::span<float> worker_keys(size_t worker);
+
+ private:
+  std::vector<float> scores_;
+  std::vector<float> keys_;
+  size_t worker_floats_;
+};
 
 class Indexer {
  public:
@@ -32,16 +49,16 @@ class Indexer {
   // caches. Comes before Select.
   void Project(Step& step) const;
 
-  // step.a.index_q, step.a.index_weights -> step.selection, from the keys of the caches. `scores`:
-  // scratch for as many floats as a sequence has positions.
+  // step.a.index_q, step.a.index_weights -> step.selection, from the keys of the caches.
   // Errors: kNumeric for a score that is not finite, naming layer and position.
-  Status Select(Step& step, std::span<float> scores) const;
+  Status Select(Step& step, IndexerScratch& scratch) const;
 
  private:
   void AppendKeys(Step& step) const;
-  Status SelectRow(Step& step, size_t r, std::span<float> scores) const;
+  Status SelectRow(Step& step, size_t r, IndexerScratch& scratch) const;
   // The scores of row r with keys first, first + 1, ...; at most a block of them.
-  void ScoreKeys(const Step& step, size_t r, size_t first, std::span<float> scores) const;
+  void ScoreKeys(const Step& step, size_t r, size_t first, std::span<float> widened,
+                 std::span<float> scores) const;
 
   const ModelConfig& config_;
   const IndexerWeights& w_;

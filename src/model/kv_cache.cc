@@ -1,5 +1,7 @@
 #include "model/kv_cache.h"
 
+#include "base/check.h"
+
 namespace coli {
 namespace {
 
@@ -13,29 +15,34 @@ bool HasIndexKeys(const ModelConfig& config, uint32_t layer) {
 
 }  // namespace
 
-uint64_t KvCache::Bytes(const ModelConfig& config, uint32_t capacity, bool with_mtp) {
-  uint64_t floats = 0;
-  for (uint32_t layer = 0; layer < LayersWithCache(config, with_mtp); ++layer) {
-    const uint64_t key_dim = HasIndexKeys(config, layer) ? config.indexer.head_dim : 0;
-    floats += uint64_t{capacity} * (config.attention.latent_dim() + key_dim);
+uint64_t KvCache::Bytes(const ModelConfig& config, const KvCacheRoom& room) {
+  const FormatInfo& format = Info(room.format);
+  uint64_t position_bytes = 0;
+  for (uint32_t layer = 0; layer < LayersWithCache(config, room.with_mtp); ++layer) {
+    position_bytes += format.row_bytes(config.attention.latent_dim());
+    position_bytes += HasIndexKeys(config, layer) ? format.row_bytes(config.indexer.head_dim) : 0;
   }
-  return floats * sizeof(float);
+  return position_bytes * room.capacity;
 }
 
-Result<KvCache> KvCache::Create(const ModelConfig& config, uint32_t capacity, bool with_mtp,
+Result<KvCache> KvCache::Create(const ModelConfig& config, const KvCacheRoom& room,
                                 uint32_t first_position) {
+  COLI_CHECK(room.format == FormatId::kF32 || room.format == FormatId::kBf16);
   KvCache cache;
+  cache.format_ = &Info(room.format);
   cache.latent_dim_ = config.attention.latent_dim();
   cache.key_dim_ = config.indexer.head_dim;
-  cache.capacity_ = capacity;
+  cache.latent_row_bytes_ = cache.format_->row_bytes(cache.latent_dim_);
+  cache.key_row_bytes_ = cache.format_->row_bytes(cache.key_dim_);
+  cache.capacity_ = room.capacity;
   cache.first_position_ = first_position;
-  COLI_ASSIGN_OR_RETURN(cache.buffer_, AlignedBuffer::Allocate(Bytes(config, capacity, with_mtp)));
+  COLI_ASSIGN_OR_RETURN(cache.buffer_, AlignedBuffer::Allocate(Bytes(config, room)));
   size_t offset = 0;
-  for (uint32_t layer = 0; layer < LayersWithCache(config, with_mtp); ++layer) {
+  for (uint32_t layer = 0; layer < LayersWithCache(config, room.with_mtp); ++layer) {
     cache.latent_offset_.push_back(offset);
-    offset += size_t{capacity} * cache.latent_dim_;
+    offset += room.capacity * cache.latent_row_bytes_;
     cache.key_offset_.push_back(offset);
-    offset += HasIndexKeys(config, layer) ? size_t{capacity} * cache.key_dim_ : 0;
+    offset += HasIndexKeys(config, layer) ? room.capacity * cache.key_row_bytes_ : 0;
   }
   return cache;
 }

@@ -10,7 +10,8 @@ Result<LayerScratch> LayerScratch::Create(const ModelConfig& config, Backend& ba
                                           uint32_t context, bool explicit_attention) {
   COLI_ASSIGN_OR_RETURN(AttentionScratch attention,
                         AttentionScratch::Create(config, backend.pool().threads(), context));
-  return LayerScratch{std::move(attention), std::vector<float>(context),
+  return LayerScratch{std::move(attention),
+                      IndexerScratch(config, backend.pool().threads(), context),
                       ExpertPlan(config, max_rows, expert_window),
                       RouteScratch(config.router, backend.vector().sigmoid), explicit_attention};
 }
@@ -53,7 +54,7 @@ Status Layer::Attention(Step& block, LayerScratch& scratch) const {
   attention_.Project(block);
   if (indexer_) {
     indexer_->Project(block);
-    COLI_RETURN_IF_ERROR(indexer_->Select(block, scratch.key_scores));
+    COLI_RETURN_IF_ERROR(indexer_->Select(block, scratch.indexer));
   }
   attention_.Attend(block, scratch.attention, scratch.explicit_attention);
   AddToResidual(block);

@@ -14,7 +14,7 @@ namespace coli {
 // Working memory that the layers of one model share, one layer at a time.
 struct LayerScratch {
   AttentionScratch attention;
-  std::vector<float> key_scores;  // [context]
+  IndexerScratch indexer;
   ExpertPlan plan;
   RouteScratch route;
   bool explicit_attention;

@@ -90,6 +90,14 @@ class InfoTest(program.ProgramTest):
         refused = self.coli("run", "--expert-format", "int8-row", "hello")
         self.assert_error(refused, "experts", "found int4-g64", "not quantised again")
 
+    def test_the_kv_cache_in_bf16(self):
+        plans = [json.loads(self.coli("info", "--json", "--kv", kv).stdout)["plan"] for kv in ("f32", "bf16")]
+        self.assertEqual([plan["kv_format"] for plan in plans], ["f32", "bf16"])
+        self.assertEqual(plans[0]["kv_bytes_per_sequence"], 2 * plans[1]["kv_bytes_per_sequence"])
+        self.assertRegex(self.coli("info", "--kv", "bf16").stdout, "KV cache .*bf16")
+        unknown = self.coli("info", "--kv", "f16")
+        self.assert_error(unknown, "--kv", "f32", "bf16", 'found "f16"', status=2)
+
     def test_a_plan_that_does_not_fit_is_a_fact(self):
         info = json.loads(self.coli("info", "--json", "--ram", "10M").stdout)
         self.assertFalse(info["plan"]["ok"])

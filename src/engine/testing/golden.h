@@ -49,8 +49,10 @@ inline std::vector<TokenId> Tokens(size_t count, uint32_t seed = 1) {
 inline std::vector<float> Logits(LoadedModel& model, const std::vector<TokenId>& tokens,
                                  size_t chunk = 256, uint32_t first_position = 0,
                                  const LayerObserver& observer = {}) {
-  auto cache =
-      KvCache::Create(model.config(), static_cast<uint32_t>(tokens.size()), false, first_position);
+  auto cache = KvCache::Create(
+      model.config(),
+      {.capacity = static_cast<uint32_t>(tokens.size()), .format = model.plan().kv_format},
+      first_position);
   EXPECT_TRUE(cache.has_value());
   std::vector<float> logits;
   for (size_t begin = 0; begin < tokens.size(); begin += chunk) {
