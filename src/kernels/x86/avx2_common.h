@@ -40,10 +40,16 @@ inline void Store(void* p, __m256i value) { _mm256_storeu_si256(static_cast<__m2
 // steps in another order, which needs more registers than there are.
 inline __attribute__((always_inline)) void Pin(__m256i& sum) { __asm__("" : "+x"(sum)); }
 
-// Asks for the line `bytes` after `p`, which may lie outside the matrix: prefetches never fault.
-// Always inline: with GCC 12 a call was seen to vanish, perhaps as one without effects.
+// Asks for the line at an address that may lie outside the matrix: prefetches never fault.
+// Always inline, as what calls it must be: with GCC 12 a call was seen to vanish, as one without
+// effects.
+inline __attribute__((always_inline)) void PrefetchLine(uintptr_t address) {
+  _mm_prefetch(reinterpret_cast<const char*>(address), _MM_HINT_T0);
+}
+
+// Asks for the line `bytes` after `p`.
 inline __attribute__((always_inline)) void PrefetchAhead(const void* p, uintptr_t bytes) {
-  _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(p) + bytes), _MM_HINT_T0);
+  PrefetchLine(reinterpret_cast<uintptr_t>(p) + bytes);
 }
 
 // Called for one piece of a stream after the other: where a page ends, asks for all of the page

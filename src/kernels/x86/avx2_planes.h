@@ -100,35 +100,79 @@ void PlanesPrepare(Format format, const float* x, uint32_t cols, std::byte* out)
 // plus, in each 32-bit lane, the two products of the 16-bit lanes there.
 template <class Instruction>
 struct ChunkProducts {
-  // Adds the products of `chunks` chunks to the lanes of every token. The planes of the first token
-  // are at `planes`, those of the next x_stride bytes further.
-  template <class Packing, uint32_t kTokens>
-  static inline __attribute__((always_inline)) void Add(const std::byte* weights, uint32_t chunks,
-                                                        const std::byte* planes, size_t x_stride,
-                                                        __m256i* sum) {
-    if constexpr (kTokens == 1 && Packing::kPlanesInPlace) {
+  // Adds the products of `chunks` chunks of every row, which are row_stride bytes apart, to the
+  // lanes of every token: sum[r * kTokens + t]. The planes of the first token are at `planes`, those
+  // of the next x_stride bytes further.
+  template <class Packing, uint32_t kRows, uint32_t kTokens>
+  static inline __attribute__((always_inline)) void Add(const std::byte* weights, size_t row_stride,
+                                                        uint32_t chunks, const std::byte* planes,
+                                                        size_t x_stride, __m256i* sum) {
+    if constexpr (kRows * kTokens == 1 && Packing::kPlanesInPlace) {
       if (chunks > 1) {
         return AddInPlace<Packing>(weights, chunks, planes, *sum);
       }
     }
-#pragma GCC unroll 16
-    for (uint32_t c = 0; c < chunks; ++c) {
-      const auto chunk = Packing::Load(weights + c * Packing::kChunkBytes);
-      const std::byte* here = planes + c * PlanesLayout<Packing>::kChunkPlanesBytes;
-#pragma GCC unroll 8
-      for (uint32_t p = 0; p < Packing::kPlanes; ++p) {
-        const __m256i plane = Packing::Plane(chunk, static_cast<int>(p));
+    constexpr size_t kPlanesBytes = PlanesLayout<Packing>::kChunkPlanesBytes;
+    const std::byte* tokens[kTokens];
 #pragma GCC unroll 4
-        for (uint32_t t = 0; t < kTokens; ++t) {
-          const __m256i activations = Load(here + t * x_stride + kPlaneBytes * p);
-          sum[t] = Instruction::MultiplyAdd(sum[t], plane, activations);
-          Pin(sum[t]);
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      tokens[t] = planes + t * x_stride;
+      __asm__(""
+              : "+r"(tokens[t]));  // or GCC keeps an address for every token and plane, in memory
+    }
+    if constexpr (kRows == 1) {
+#pragma GCC unroll 16
+      for (uint32_t c = 0; c < chunks; ++c) {
+        AddChunk<Packing, kRows, kTokens>(weights + c * Packing::kChunkBytes, row_stride, tokens,
+                                          c * kPlanesBytes, sum);
+      }
+    } else {
+      // Unrolled further, the code of a tile is fetched more slowly than it computes.
+      constexpr uint32_t kTogether = Packing::kPlanes == 1 ? 4 : 1;
+#pragma GCC unroll 1
+      for (uint32_t c = 0; c < chunks; c += kTogether) {
+#pragma GCC unroll 4
+        for (uint32_t i = c; i < c + kTogether; ++i) {
+          AddChunk<Packing, kRows, kTokens>(weights + i * Packing::kChunkBytes, row_stride, tokens,
+                                            i * kPlanesBytes, sum);
         }
       }
     }
   }
 
  private:
+  // Add for one chunk, whose planes lie `offset` bytes after `tokens`.
+  template <class Packing, uint32_t kRows, uint32_t kTokens>
+  static inline __attribute__((always_inline)) void AddChunk(const std::byte* weights,
+                                                             size_t row_stride,
+                                                             const std::byte* const* tokens,
+                                                             size_t offset, __m256i* sum) {
+    using Chunk = decltype(Packing::Load(weights));
+    Chunk chunk[kRows];
+#pragma GCC unroll 2
+    for (uint32_t r = 0; r < kRows; ++r) {
+      chunk[r] = Packing::Load(weights + r * row_stride);
+    }
+#pragma GCC unroll 8
+    for (uint32_t p = 0; p < Packing::kPlanes; ++p) {
+      __m256i plane[kRows];
+#pragma GCC unroll 2
+      for (uint32_t r = 0; r < kRows; ++r) {
+        plane[r] = Packing::Plane(chunk[r], static_cast<int>(p));
+      }
+#pragma GCC unroll 4
+      for (uint32_t t = 0; t < kTokens; ++t) {
+        const __m256i activations = Load(tokens[t] + offset + kPlaneBytes * p);
+#pragma GCC unroll 2
+        for (uint32_t r = 0; r < kRows; ++r) {
+          __m256i& lanes = sum[r * kTokens + t];
+          lanes = Instruction::MultiplyAdd(lanes, plane[r], activations);
+          Pin(lanes);
+        }
+      }
+    }
+  }
+
   // Add for one token, where moving a plane into place costs as much as its product: planes 1 and 2
   // of four stay where they are in their 16 bits, 4 and 8 bits up, and so do the sums of their
   // products, which are moved once. A lane of those stays below 2 * 4 * (15 << 8) * 32767 < 2^30.
@@ -170,10 +214,17 @@ template <class Products, class Packing, uint32_t kChunks, bool kWithScales>
 struct PlanesCodec {
   using Layout = PlanesLayout<Packing>;
   static constexpr bool kGrouped = kWithScales;
+  // With a scale for every segment, the lanes of a pair would pass through memory all the time.
+  static constexpr uint32_t kPairTokens = kGrouped ? 0 : 4;
   static constexpr uint32_t kTileTokens = 4;
   static constexpr size_t kTileBytes = size_t{24} << 10;  // of a first-level cache of 32 KB
-  static constexpr uintptr_t kPrefetchBytes = 4096;
   static constexpr uint32_t kMaxChunks = kMaxSegment / Layout::kChunkColumns;
+
+  // Four tokens in the first-level cache are as fast with one row, unless its planes cost as much
+  // as those of int8: a load each.
+  static bool PairsRows(size_t x_row_bytes) {
+    return Packing::kPlanes == 1 || kTileTokens * x_row_bytes > kTileBytes;
+  }
 
   Layout layout;
   const std::byte* codes;
@@ -220,53 +271,90 @@ struct PlanesCodec {
     return tail;
   }
 
-  template <uint32_t kTokens>
-  inline __attribute__((always_inline)) void Segment(const std::byte* weights, uint32_t s,
+  // Segment s of kRows rows, which are row_stride bytes apart at `weights`, times kTokens tokens.
+  template <uint32_t kRows, uint32_t kTokens>
+  inline __attribute__((always_inline)) void Segment(uint32_t row, const std::byte* weights,
+                                                     size_t row_stride, uint32_t s,
                                                      const std::byte* x, size_t x_stride,
-                                                     float weight_scale, __m256* lanes) const {
+                                                     __m256* lanes) const {
     const std::byte* record = x + layout.scale_bytes + s * layout.record_bytes;
-    __m256i sum[kTokens];
-#pragma GCC unroll 4
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      sum[t] = Load(record + t * x_stride);
+    __m256i sum[kRows * kTokens];
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < kRows * kTokens; ++i) {
+      sum[i] = Load(record + i % kTokens * x_stride);
     }
-    Products::template Add<Packing, kTokens>(weights, Chunks(), record + kSumsBytes, x_stride, sum);
-#pragma GCC unroll 4
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      const float scale_x = Scale(x + t * x_stride, s);
-      const float scale = kGrouped ? weight_scale * scale_x : scale_x;
-      lanes[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), _mm256_set1_ps(scale), lanes[t]);
+    Products::template Add<Packing, kRows, kTokens>(weights, row_stride, Chunks(),
+                                                    record + kSumsBytes, x_stride, sum);
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < kRows * kTokens; ++i) {
+      __m256 scale = _mm256_set1_ps(Scale(x + i % kTokens * x_stride, s));
+      if constexpr (kGrouped) {
+        scale = _mm256_mul_ps(_mm256_set1_ps(WeightScale(row + i / kTokens, s)), scale);
+      }
+      lanes[i] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[i]), scale, lanes[i]);
+    }
+  }
+
+  // kRows rows times kTokens tokens. Before each segment of the first row, read_ahead(its bytes).
+  template <uint32_t kRows, uint32_t kTokens, class Ahead>
+  inline __attribute__((always_inline)) void Tile(uint32_t row, const std::byte* x, size_t x_stride,
+                                                  float* y, size_t y_stride,
+                                                  const Ahead& read_ahead) const {
+    const std::byte* weights = codes + row * row_bytes;
+    __m256 lanes[kRows * kTokens];
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < kRows * kTokens; ++i) {
+      lanes[i] = _mm256_setzero_ps();
+    }
+    for (uint32_t s = 0; s < whole_segments; ++s) {
+      const std::byte* here = weights + s * segment_bytes;
+      read_ahead(here);
+      Segment<kRows, kTokens>(row, here, row_bytes, s, x, x_stride, lanes);
+    }
+    for (uint32_t s = whole_segments; s < layout.segments; ++s) {
+      Tail tails[kRows];
+      for (uint32_t r = 0; r < kRows; ++r) {
+        tails[r] = TailOf(weights + r * row_bytes, s);
+      }
+      Segment<kRows, kTokens>(row, tails[0].bytes, sizeof(Tail), s, x, x_stride, lanes);
+    }
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < kRows * kTokens; ++i) {
+      y[i % kTokens * y_stride + i / kTokens] = Finish(row + i / kTokens, lanes[i]);
     }
   }
 
   template <uint32_t kTokens>
-  void Row(uint32_t row, const std::byte* x, size_t x_stride, float* y, size_t y_stride) const {
-    const std::byte* weights = codes + row * row_bytes;
-    const auto scale_of = [&](uint32_t s) { return kGrouped ? WeightScale(row, s) : 1.0F; };
-    __m256 lanes[kTokens];
-#pragma GCC unroll 4
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      lanes[t] = _mm256_setzero_ps();
-    }
-    for (uint32_t s = 0; s < whole_segments; ++s) {
-      const std::byte* here = weights + s * segment_bytes;
-      if constexpr (Packing::kPrefetchPages) {
-        PrefetchNextPage(here, segment_bytes);
-      } else {
-        for (uint32_t bytes = 0; bytes < Chunks() * Packing::kChunkBytes; bytes += kCacheLine) {
-          PrefetchAhead(here + bytes, kPrefetchBytes);
-        }
-      }
-      Segment<kTokens>(here, s, x, x_stride, scale_of(s), lanes);
-    }
-    for (uint32_t s = whole_segments; s < layout.segments; ++s) {
-      const Tail tail = TailOf(weights, s);
-      Segment<kTokens>(tail.bytes, s, x, x_stride, scale_of(s), lanes);
-    }
-#pragma GCC unroll 4
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      y[t * y_stride] = Finish(row, lanes[t]);
-    }
+  inline __attribute__((always_inline)) void Row(uint32_t row, const std::byte* x, size_t x_stride,
+                                                 float* y, size_t y_stride) const {
+    Tile<1, kTokens>(row, x, x_stride, y, y_stride,
+                     [this](const std::byte* here) __attribute__((always_inline)) {
+                       // Several tokens leave less room in the first-level cache.
+                       constexpr uintptr_t kPrefetchBytes = kTokens == 1 ? 4096 : 2048;
+                       if constexpr (Packing::kPrefetchPages) {
+                         PrefetchNextPage(here, segment_bytes);
+                       } else {
+                         for (uint32_t bytes = 0; bytes < Chunks() * Packing::kChunkBytes;
+                              bytes += kCacheLine) {
+                           PrefetchAhead(here + bytes, kPrefetchBytes);
+                         }
+                       }
+                     });
+  }
+
+  template <uint32_t kTokens>
+  void RowPair(uint32_t row, const std::byte* x, size_t x_stride, float* y, size_t y_stride,
+               ReadAhead next) const {
+    const size_t step =
+        RoundUpToLine(CeilDivide(static_cast<uint32_t>(next.end - next.begin), layout.segments));
+    uintptr_t line = next.begin;
+    Tile<2, kTokens>(row, x, x_stride, y, y_stride,
+                     [&](const std::byte* /*here*/) __attribute__((always_inline)) {
+                       const uintptr_t end = line + step < next.end ? line + step : next.end;
+                       for (; line < end; line += kCacheLine) {
+                         PrefetchLine(line);
+                       }
+                     });
   }
 };
 

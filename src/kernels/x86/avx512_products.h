@@ -70,35 +70,48 @@ struct PlanePairs<Wide, Int8Packing> {
 template <class Wide>
 struct WideProducts {
   // As ChunkProducts::Add. `chunks` is a multiple of PlanePairs::kChunks.
-  template <class Packing, uint32_t kTokens>
-  static inline __attribute__((always_inline)) void Add(const std::byte* weights, uint32_t chunks,
-                                                        const std::byte* planes, size_t x_stride,
-                                                        __m256i* sum) {
+  template <class Packing, uint32_t kRows, uint32_t kTokens>
+  static inline __attribute__((always_inline)) void Add(const std::byte* weights, size_t row_stride,
+                                                        uint32_t chunks, const std::byte* planes,
+                                                        size_t x_stride, __m256i* sum) {
     using Pairs = PlanePairs<Wide, Packing>;
-    typename Wide::Register halves[kTokens];
-#pragma GCC unroll 4
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      halves[t] = Wide::ZeroExtend(sum[t]);
+    typename Wide::Register halves[kRows * kTokens];
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < kRows * kTokens; ++i) {
+      halves[i] = Wide::ZeroExtend(sum[i]);
     }
 #pragma GCC unroll 16
     for (uint32_t c = 0; c < chunks; c += Pairs::kChunks) {
-      const auto loaded = Pairs::Load(weights + c * Packing::kChunkBytes);
+      using Loaded = decltype(Pairs::Load(weights));
+      Loaded loaded[kRows];
+#pragma GCC unroll 2
+      for (uint32_t r = 0; r < kRows; ++r) {
+        loaded[r] = Pairs::Load(weights + r * row_stride + c * Packing::kChunkBytes);
+      }
       const std::byte* here = planes + c * PlanesLayout<Packing>::kChunkPlanesBytes;
 #pragma GCC unroll 4
       for (uint32_t i = 0; i < Pairs::kPairs; ++i) {
-        const auto pair = Pairs::Pair(loaded, i);
+        typename Wide::Register pair[kRows];
+#pragma GCC unroll 2
+        for (uint32_t r = 0; r < kRows; ++r) {
+          pair[r] = Pairs::Pair(loaded[r], i);
+        }
 #pragma GCC unroll 4
         for (uint32_t t = 0; t < kTokens; ++t) {
           const auto activations = Wide::Load(here + t * x_stride + 2 * kPlaneBytes * i);
-          halves[t] = Wide::MultiplyAdd(halves[t], pair, activations);
-          Wide::Pin(halves[t]);
+#pragma GCC unroll 2
+          for (uint32_t r = 0; r < kRows; ++r) {
+            auto& lanes = halves[r * kTokens + t];
+            lanes = Wide::MultiplyAdd(lanes, pair[r], activations);
+            Wide::Pin(lanes);
+          }
         }
       }
     }
-#pragma GCC unroll 4
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      const __m256i upper = _mm256_srai_epi32(Wide::Upper(halves[t]), Pairs::kUpperShift);
-      sum[t] = _mm256_add_epi32(Wide::Lower(halves[t]), upper);
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < kRows * kTokens; ++i) {
+      const __m256i upper = _mm256_srai_epi32(Wide::Upper(halves[i]), Pairs::kUpperShift);
+      sum[i] = _mm256_add_epi32(Wide::Lower(halves[i]), upper);
     }
   }
 };
