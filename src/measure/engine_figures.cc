@@ -83,24 +83,28 @@ Result<double> ReadLimit(BenchSession& session, uint64_t bytes) {
   return static_cast<double>(memory.size()) / seconds / static_cast<double>(bytes);
 }
 
+// One request may take minutes: a single one suffices.
 Status MeasureWarm(BenchSession& session, Requests& requests, uint64_t bytes_per_token,
                    EngineFigures& figures) {
+  constexpr int kLeastRuns = 1;
   Status status;
   uint64_t misses = 0;
-  session.Repeat([&] {
-    const auto stats = requests.Next();
-    if (!stats) {
-      status = tl::unexpected(stats.error());
-      return;
-    }
-    AddSpeeds(*stats, figures.warm_prefill, figures.warm_decode);
-    misses += stats->expert_misses;
-    if (bytes_per_token >= kLeastStreamedBytes) {
-      if (const auto limit = ReadLimit(session, bytes_per_token)) {
-        figures.decode_limit.Add(*limit);
-      }
-    }
-  });
+  session.Repeat(
+      [&] {
+        const auto stats = requests.Next();
+        if (!stats) {
+          status = tl::unexpected(stats.error());
+          return;
+        }
+        AddSpeeds(*stats, figures.warm_prefill, figures.warm_decode);
+        misses += stats->expert_misses;
+        if (bytes_per_token >= kLeastStreamedBytes) {
+          if (const auto limit = ReadLimit(session, bytes_per_token)) {
+            figures.decode_limit.Add(*limit);
+          }
+        }
+      },
+      kLeastRuns);
   if (misses > 0) {
     figures.decode_limit = {};
   }
@@ -141,8 +145,11 @@ uint64_t WeightBytesPerToken(const ModelFacts& facts) {
 
 Result<EngineFigures> MeasureEngine(BenchSession& session) {
   const EngineOptions& options = session.options().engine;
-  COLI_RETURN_IF_ERROR(session.Memory());  // before the engine plans with what is left
   COLI_ASSIGN_OR_RETURN(const ModelFacts facts, InspectModel(options));
+  const uint64_t bytes_per_token = WeightBytesPerToken(facts);
+  if (bytes_per_token >= kLeastStreamedBytes) {
+    COLI_RETURN_IF_ERROR(session.Memory());  // before the engine plans with what is left
+  }
   COLI_ASSIGN_OR_RETURN(
       const std::unique_ptr<Engine> engine,
       Engine::Create(options, [&](uint64_t, uint64_t) { session.ShowProgress(); }));
@@ -153,7 +160,7 @@ Result<EngineFigures> MeasureEngine(BenchSession& session) {
     figures.answer_tokens = std::min(figures.answer_tokens, engine->context() / 2);
     figures.prompt_tokens = engine->context() - figures.answer_tokens;
   }
-  const Status status = MeasureRequests(session, *engine, WeightBytesPerToken(facts), figures);
+  const Status status = MeasureRequests(session, *engine, bytes_per_token, figures);
   if (!status && status.error().code != ErrorCode::kCancelled) {
     return tl::unexpected(status.error());
   }

@@ -14,6 +14,7 @@ constexpr auto kScenarios = std::to_array<Scenario>({
     {"matvec", "one row with weights from memory", MeasureMatVec, kProducts},
     {"matmul", "16 rows with weights from memory", MeasureMatMul, 2 * kProducts},
     {"moe", "the experts of a layer", MeasureMoe, 2},
+    {"attention", "the attention of a layer", MeasureAttention, 2},
     {"prefill", "reading prompts with a model", MeasurePrefill, 2, true},
     {"decode", "writing answers with a model", MeasureDecode, 2, true},
     {"neighbour", "work beside another busy program", MeasureNeighbour, 2},

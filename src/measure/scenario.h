@@ -35,6 +35,9 @@ Status MeasureMatMul(BenchSession& session);
 // A layer's eight routed experts and the shared one: one row, of the memory read; 16 rows each, of
 // the products alone.
 Status MeasureMoe(BenchSession& session);
+// The attention of a layer for a decoded token, indexer and projections included, at a short and a
+// long context; of the memory read.
+Status MeasureAttention(BenchSession& session);
 // Reading prompts and writing answers through the engine: the first request after loading, and
 // later ones; decode of what the memory read allows where all experts are in memory.
 Status MeasurePrefill(BenchSession& session);

@@ -52,13 +52,12 @@ class BenchSession {
   // MeasureEngine.
   Result<const EngineFigures*> MeasuredEngine();
 
-  // Calls run() at least three times and until the time of one measurement is over. When cancelled
-  // it ends after the run at hand.
+  // Calls run() until the time of one measurement is over, and at least `least_runs` times. When
+  // cancelled it ends after the run at hand.
   template <class Run>
-  void Repeat(const Run& run) const {
-    constexpr int kLeastRuns = 3;
+  void Repeat(const Run& run, int least_runs = 3) const {
     const double end = WallSeconds() + (quick() ? 0.05 : 0.8);
-    for (int i = 0; (i < kLeastRuns || WallSeconds() < end) && !cancelled(); ++i) {
+    for (int i = 0; (i < least_runs || WallSeconds() < end) && !cancelled(); ++i) {
       run();
       ShowProgress();
     }

@@ -9,7 +9,7 @@ import program
 
 RESULT_KEYS = ["scenario", "params", "value", "unit", "limit", "share_of_limit", "runs", "spread"]
 HOST_KEYS = ["cpu", "cores", "memory_bytes", "isa", "version"]
-SCENARIOS = ["memory.read", "disk.read", "matvec", "matmul", "moe", "prefill", "decode", "neighbour"]
+SCENARIOS = ["memory.read", "disk.read", "matvec", "matmul", "moe", "attention", "prefill", "decode", "neighbour"]
 
 
 class BenchTest(program.ProgramTest):
@@ -66,6 +66,14 @@ class BenchTest(program.ProgramTest):
         self.assertEqual((many["params"]["rows"], many["limit"]["what"]), (16, "products alone"))
         for result, work in ((layers, "moe"), (loops, "loops")):
             self.assertEqual((result["params"]["work"], result["limit"]["what"]), (work, "undisturbed"))
+
+    def test_attention_is_measured_at_two_contexts_in_the_format_of_the_cache(self):
+        for kv in ("f32", "bf16"):
+            short, long = self.bench("attention", "--kv", kv)["results"]
+            self.assertEqual([r["params"]["positions"] for r in (short, long)], [2048, 4096])
+            self.assertEqual([r["params"]["selected"] for r in (short, long)], [2048, 2048])
+            self.assertEqual([r["params"]["cache"] for r in (short, long)], [kv, kv])
+            self.assertEqual(long["limit"]["what"], "memory read")
 
     def test_the_engine_reads_and_writes_with_the_model(self):
         model = self.endless_model()  # whose answers do not end early
