@@ -21,8 +21,8 @@ struct EngineFigures {
   // Of later ones.
   Runs warm_prefill;
   Runs warm_decode;
-  // What the memory read between the requests would allow to write; none if experts came from the
-  // drive, or if the weights of a token may stay in caches.
+  // What the memory read between the requests would allow to write; none if more than 1 % of the
+  // experts came from the drive, or if the weights of a token may stay in caches.
   Runs decode_limit;
 };
 
