@@ -101,8 +101,8 @@ void PlanesPrepare(Format format, const float* x, uint32_t cols, std::byte* out)
 template <class Instruction>
 struct ChunkProducts {
   // Adds the products of `chunks` chunks of every row, which are row_stride bytes apart, to the
-  // lanes of every token: sum[r * kTokens + t]. The planes of the first token are at `planes`, those
-  // of the next x_stride bytes further.
+  // lanes of every token: sum[r * kTokens + t]. The planes of the first token are at `planes`,
+  // those of the next x_stride bytes further.
   template <class Packing, uint32_t kRows, uint32_t kTokens>
   static inline __attribute__((always_inline)) void Add(const std::byte* weights, size_t row_stride,
                                                         uint32_t chunks, const std::byte* planes,
@@ -271,13 +271,13 @@ struct PlanesCodec {
     return tail;
   }
 
-  // Segment s of kRows rows, which are row_stride bytes apart at `weights`, times kTokens tokens.
+  // Segment s of kRows rows, which are row_stride bytes apart at `weights`, times kTokens tokens;
+  // `record` is that of the first token.
   template <uint32_t kRows, uint32_t kTokens>
   inline __attribute__((always_inline)) void Segment(uint32_t row, const std::byte* weights,
                                                      size_t row_stride, uint32_t s,
-                                                     const std::byte* x, size_t x_stride,
-                                                     __m256* lanes) const {
-    const std::byte* record = x + layout.scale_bytes + s * layout.record_bytes;
+                                                     const std::byte* x, const std::byte* record,
+                                                     size_t x_stride, __m256* lanes) const {
     __m256i sum[kRows * kTokens];
 #pragma GCC unroll 8
     for (uint32_t i = 0; i < kRows * kTokens; ++i) {
@@ -306,17 +306,21 @@ struct PlanesCodec {
     for (uint32_t i = 0; i < kRows * kTokens; ++i) {
       lanes[i] = _mm256_setzero_ps();
     }
-    for (uint32_t s = 0; s < whole_segments; ++s) {
-      const std::byte* here = weights + s * segment_bytes;
+    const std::byte* record = x + layout.scale_bytes;
+    const size_t record_bytes = layout.record_bytes;
+    const size_t step = segment_bytes;
+    const uint32_t whole = whole_segments;
+    const std::byte* here = weights;
+    for (uint32_t s = 0; s < whole; ++s, here += step, record += record_bytes) {
       read_ahead(here);
-      Segment<kRows, kTokens>(row, here, row_bytes, s, x, x_stride, lanes);
+      Segment<kRows, kTokens>(row, here, row_bytes, s, x, record, x_stride, lanes);
     }
-    for (uint32_t s = whole_segments; s < layout.segments; ++s) {
+    for (uint32_t s = whole; s < layout.segments; ++s, record += record_bytes) {
       Tail tails[kRows];
       for (uint32_t r = 0; r < kRows; ++r) {
         tails[r] = TailOf(weights + r * row_bytes, s);
       }
-      Segment<kRows, kTokens>(row, tails[0].bytes, sizeof(Tail), s, x, x_stride, lanes);
+      Segment<kRows, kTokens>(row, tails[0].bytes, sizeof(Tail), s, x, record, x_stride, lanes);
     }
 #pragma GCC unroll 8
     for (uint32_t i = 0; i < kRows * kTokens; ++i) {
