@@ -24,8 +24,8 @@ bool InHugePages(size_t bytes) {
   return false;
 }
 
-Measurement MemoryRead(const BenchSession& session, std::span<const std::byte> memory,
-                       uint32_t threads) {
+Status MemoryRead(BenchSession& session, std::span<const std::byte> memory, uint32_t threads) {
+  COLI_ASSIGN_OR_RETURN(const PairedRounds rounds, PairedRounds::Create(threads));
   std::vector<size_t> order(memory.size() / kPieceBytes);
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937_64 generator(1);
@@ -34,25 +34,26 @@ Measurement MemoryRead(const BenchSession& session, std::span<const std::byte> m
   session.Repeat([&] {
     const size_t share = kPieceBytes / threads;
     const auto [seconds] =
-        PairedRound<1>(order.size(), threads, [&](size_t, size_t piece, uint32_t thread) {
+        rounds.Round<1>(order.size(), [&](size_t, size_t piece, uint32_t thread) {
           Keep(PlainRead(memory.data() + order[piece] * kPieceBytes + share * thread, share));
         });
     runs.Add(1e-9 * kPieceBytes / seconds);
   });
-  return Summarize("memory.read",
-                   {{"threads", uint64_t{threads}},
-                    {"bytes", uint64_t{memory.size()}},
-                    {"pages", InHugePages(memory.size()) ? "huge" : "small"}},
-                   "GB/s", runs);
+  session.Add(Summarize("memory.read",
+                        {{"threads", uint64_t{threads}},
+                         {"bytes", uint64_t{memory.size()}},
+                         {"pages", InHugePages(memory.size()) ? "huge" : "small"}},
+                        "GB/s", runs));
+  return Ok();
 }
 
 }  // namespace
 
 Status MeasureMemoryRead(BenchSession& session) {
   COLI_ASSIGN_OR_RETURN(const std::span<std::byte> memory, session.Memory());
-  session.Add(MemoryRead(session, memory, 1));
+  COLI_RETURN_IF_ERROR(MemoryRead(session, memory, 1));
   if (session.threads() > 1) {
-    session.Add(MemoryRead(session, memory, session.threads()));
+    COLI_RETURN_IF_ERROR(MemoryRead(session, memory, session.threads()));
   }
   return Ok();
 }

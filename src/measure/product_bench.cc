@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "measure/paired_round.h"
 #include "measure/plain_read.h"
 
 namespace coli {
@@ -15,30 +14,34 @@ Result<ProductBench> ProductBench::Create(const Case& c, std::span<std::byte> me
   }
   COLI_ASSIGN_OR_RETURN(PreparedInput input, PreparedInput::Create(c.table->For(c.format), c.format,
                                                                    c.shape.cols, c.tokens));
-  return ProductBench(c, WeightSet(memory, c.format, c.shape, c.max_bytes), std::move(input));
+  COLI_ASSIGN_OR_RETURN(PairedRounds rounds, PairedRounds::Create(c.threads));
+  return ProductBench(c, std::move(rounds), WeightSet(memory, c.format, c.shape, c.max_bytes),
+                      std::move(input));
 }
 
-ProductBench::ProductBench(const Case& c, WeightSet weights, PreparedInput input)
+ProductBench::ProductBench(const Case& c, PairedRounds rounds, WeightSet weights,
+                           PreparedInput input)
     : case_(c),
+      rounds_(std::move(rounds)),
       weights_(std::move(weights)),
       input_(std::move(input)),
       y_(size_t{c.shape.rows} * c.tokens) {}
 
 ProductBench::Seconds ProductBench::OneRow() {
-  const auto [alone, read] = PairedRound<2>(weights_.count(), case_.threads,
-                                            [&](size_t kind, size_t piece, uint32_t thread) {
-                                              if (kind == 0) {
-                                                Multiply(piece, 1, thread);
-                                              } else {
-                                                Read(piece, thread);
-                                              }
-                                            });
+  const auto [alone, read] =
+      rounds_.Round<2>(weights_.count(), [&](size_t kind, size_t piece, uint32_t thread) {
+        if (kind == 0) {
+          Multiply(piece, 1, thread);
+        } else {
+          Read(piece, thread);
+        }
+      });
   return {.together = 0, .alone = alone, .read = read};
 }
 
 ProductBench::Seconds ProductBench::AllRows() {
-  const auto [together, alone, read] = PairedRound<3>(
-      weights_.count(), case_.threads, [&](size_t kind, size_t piece, uint32_t thread) {
+  const auto [together, alone, read] =
+      rounds_.Round<3>(weights_.count(), [&](size_t kind, size_t piece, uint32_t thread) {
         if (kind == 2) {
           Read(piece, thread);
         } else {

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "kernels/kernel_table.h"
+#include "measure/paired_round.h"
 #include "measure/weight_set.h"
 
 namespace coli {
@@ -21,7 +22,8 @@ class ProductBench {
     uint32_t tokens;   // rows that are multiplied together
     size_t max_bytes;  // of weights
   };
-  // `memory` has been filled by FillWithCodes and must outlive this.
+  // `memory` has been filled by FillWithCodes and must outlive this. Errors: kNotEnoughMemory, those
+  // of PairedRounds.
   static Result<ProductBench> Create(const Case& c, std::span<std::byte> memory);
 
   // Seconds per matrix of one round over all of them.
@@ -41,11 +43,12 @@ class ProductBench {
   double products() const { return double{1} * case_.shape.rows * case_.shape.cols; }
 
  private:
-  ProductBench(const Case& c, WeightSet weights, PreparedInput input);
+  ProductBench(const Case& c, PairedRounds rounds, WeightSet weights, PreparedInput input);
   void Multiply(size_t piece, uint32_t tokens, uint32_t thread);
   void Read(size_t piece, uint32_t thread) const;
 
   Case case_;
+  PairedRounds rounds_;
   WeightSet weights_;
   PreparedInput input_;
   std::vector<float> y_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/dispatch.h"
+#include "measure/full_pool.h"
 #include "measure/weight_set.h"
 #include "sys/memory_meter.h"
 #include "sys/physical_cores.h"
@@ -36,21 +37,15 @@ uint64_t MachineMemoryBytes() {
 
 Result<BenchSession> BenchSession::Create(BenchOptions options) {
   COLI_ASSIGN_OR_RETURN(const KernelTable* kernels, SelectKernels(options.engine.isa));
-  return BenchSession(std::move(options), kernels);
+  const PhysicalCores cores;
+  const size_t threads = options.engine.threads != 0 ? options.engine.threads : cores.count();
+  COLI_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, MakeFullPool(threads, cores));
+  return BenchSession(std::move(options), kernels, std::move(pool));
 }
 
-BenchSession::BenchSession(BenchOptions options, const KernelTable* kernels)
-    : options_(std::move(options)),
-      kernels_(kernels),
-      threads_(options_.engine.threads != 0 ? options_.engine.threads
-                                            : static_cast<uint32_t>(PhysicalCores().count())) {}
-
-ThreadPool& BenchSession::pool() {
-  if (!pool_) {
-    pool_ = std::make_unique<ThreadPool>(threads_, PhysicalCores());
-  }
-  return *pool_;
-}
+BenchSession::BenchSession(BenchOptions options, const KernelTable* kernels,
+                           std::unique_ptr<ThreadPool> pool)
+    : options_(std::move(options)), kernels_(kernels), pool_(std::move(pool)) {}
 
 Result<std::span<std::byte>> BenchSession::Memory() {
   if (!memory_) {

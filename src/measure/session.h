@@ -32,16 +32,16 @@ struct BenchOptions {
 // One thread at a time.
 class BenchSession {
  public:
-  // Errors: what SelectKernels says about the instruction set.
+  // Errors: what SelectKernels says about the instruction set; kIo when the system does not give so
+  // many threads.
   static Result<BenchSession> Create(BenchOptions options);
 
   const BenchOptions& options() const { return options_; }
   const KernelTable& kernels() const { return *kernels_; }
-  uint32_t threads() const { return threads_; }
+  uint32_t threads() const { return static_cast<uint32_t>(pool_->threads()); }
   bool quick() const { return options_.quick; }
   bool cancelled() const { return options_.cancelled && options_.cancelled(); }
-  // Made when first asked for.
-  ThreadPool& pool();
+  ThreadPool& pool() { return *pool_; }
   // Random codes in huge pages: kMemoryBytes, or less where the machine has not twice as much
   // available. Made when first asked for. Error: kNotEnoughMemory below kLeastMemoryBytes.
   Result<std::span<std::byte>> Memory();
@@ -74,11 +74,10 @@ class BenchSession {
   const std::vector<Measurement>& results() const { return results_; }
 
  private:
-  BenchSession(BenchOptions options, const KernelTable* kernels);
+  BenchSession(BenchOptions options, const KernelTable* kernels, std::unique_ptr<ThreadPool> pool);
 
   BenchOptions options_;
   const KernelTable* kernels_;
-  uint32_t threads_;
   std::unique_ptr<ThreadPool> pool_;
   std::optional<AlignedBuffer> memory_;
   std::optional<Result<EngineFigures>> engine_;

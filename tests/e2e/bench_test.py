@@ -2,6 +2,7 @@
 """coli bench: scenarios, the exact JSON, comparisons, and one clear error for each wrong call."""
 
 import json
+import resource
 import signal
 import subprocess
 
@@ -46,6 +47,11 @@ class BenchTest(program.ProgramTest):
             self.assertEqual(list(result["limit"]), ["what", "value", "unit"])
             self.assertEqual((result["limit"]["what"], result["limit"]["unit"]), ("memory read", "GB/s"))
             self.assertAlmostEqual(result["share_of_limit"], result["value"] / result["limit"]["value"])
+
+    def test_threads_that_the_system_does_not_give_are_an_error_with_their_number(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))  # room for few stacks
+        done = self.coli("bench", "--quick", "-q", "memory.read", "--threads", "1000", preexec_fn=limit)
+        self.assert_error(done, "expected 1000 threads", "the system gives")
 
     def test_the_drive_is_read_from_a_file_that_leaves_no_trace(self):
         (result,) = self.bench("disk.read", "--dir", self.home)["results"]

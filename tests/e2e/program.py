@@ -58,7 +58,7 @@ class ProgramTest(unittest.TestCase):
         self.environment.update(HOME=str(self.home), TERM="xterm", LC_ALL="C.UTF-8")
         self.environment.pop("NO_COLOR", None)
 
-    def coli(self, *arguments, stdin=b"", environment=None, timeout=120):
+    def coli(self, *arguments, stdin=b"", environment=None, timeout=120, **how):
         """Runs coli to its end; the result has returncode, stdout and stderr as text."""
         done = subprocess.run(
             [str(COLI), *map(str, arguments)],
@@ -67,6 +67,7 @@ class ProgramTest(unittest.TestCase):
             env={**self.environment, **(environment or {})},
             timeout=timeout,
             check=False,
+            **how,
         )
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
