@@ -41,14 +41,18 @@ struct Drive {
 Result<Drive> OpenModel(const std::filesystem::path& model) {
   Drive drive("model");
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(model, error)) {
-    if (entry.path().extension() != ".safetensors") {
+  std::filesystem::directory_iterator entry(model, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() != ".safetensors") {
       continue;
     }
-    COLI_ASSIGN_OR_RETURN(DiskFile file, DiskFile::Open(entry.path()));
+    COLI_ASSIGN_OR_RETURN(DiskFile file, DiskFile::Open(entry->path()));
     if (file.size() >= 4 * kRecordBytes) {
       drive.files.push_back(std::move(file));
     }
+  }
+  if (error) {
+    return Fail(ErrorCode::kIo, "{}: cannot be listed: {}", model.string(), error.message());
   }
   return drive;
 }
