@@ -84,13 +84,14 @@ std::string NameOf(const ModelChoice& model) {
 // Runs the scenarios. What one of them cannot do does not keep the others from running. False: an
 // error was shown.
 bool RunScenarios(CommandContext& context, const std::vector<const Scenario*>& scenarios,
-                  BenchSession& session) {
+                  BenchSession& session, Progress& progress) {
   bool good = true;
   for (const Scenario* scenario : scenarios) {
     if (session.cancelled()) {
       break;
     }
     if (const Status status = scenario->run(session); !status) {
+      progress.Clear();  // the error gets a line of its own
       WriteLine(context.err, fmt::format("{}: {}", scenario->name, status.error().message));
       good = false;
     }
@@ -114,7 +115,7 @@ Result<int> Measure(CommandContext& context, const std::vector<const Scenario*>&
                             .quick = context.line.Has("quick"),
                             .cancelled = [&] { return signals.came(); },
                             .progress = [&](size_t done) { progress.Update(done, expected); }}));
-  const bool good = RunScenarios(context, scenarios, session);
+  const bool good = RunScenarios(context, scenarios, session, progress);
   progress.Clear();
   if (session.results().empty() && !good) {
     return kExitFailed;
