@@ -106,7 +106,7 @@ void RegisterProducts(const std::string& place, ProductBench::Case c) {
 
 void RegisterAll() {
   for (const KernelTable* table : AvailableKernels()) {
-    for (const auto& [name, format] : MeasuredFormats()) {
+    for (const auto& [name, format] : kMeasuredFormats) {
       for (const MatrixShape shape : kExpertShapes) {
         RegisterProducts(std::string(name), {table, format, shape, 1, 1, 0});
       }

@@ -22,8 +22,8 @@ class ProductBench {
     uint32_t tokens;   // rows that are multiplied together
     size_t max_bytes;  // of weights
   };
-  // `memory` has been filled by FillWithCodes and must outlive this. Errors: kNotEnoughMemory, those
-  // of PairedRounds.
+  // `memory` has been filled by FillWithCodes and must outlive this. Errors: kNotEnoughMemory, and
+  // those of PairedRounds.
   static Result<ProductBench> Create(const Case& c, std::span<std::byte> memory);
 
   // Seconds per matrix of one round over all of them.

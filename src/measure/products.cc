@@ -50,7 +50,7 @@ template <class Measure>
 Status ForProducts(BenchSession& session, uint32_t tokens, size_t max_bytes,
                    const Measure& measure) {
   COLI_ASSIGN_OR_RETURN(const std::span<std::byte> memory, session.Memory());
-  for (const NamedFormat& format : MeasuredFormats()) {
+  for (const NamedFormat& format : kMeasuredFormats) {
     for (const MatrixShape shape : kExpertShapes) {
       if (session.cancelled()) {
         return Ok();

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+
+#include "measure/weight_set.h"
 
 namespace coli {
 namespace {
 
-constexpr size_t kProducts = 20;  // formats times shapes
+constexpr size_t kProducts = std::size(kMeasuredFormats) * std::size(kExpertShapes);
 
 constexpr auto kScenarios = std::to_array<Scenario>({
     {"memory.read", "reading memory", MeasureMemoryRead, 2},

@@ -8,29 +8,15 @@
 #include "base/check.h"
 
 namespace coli {
-namespace {
-
-constexpr NamedFormat kFormats[] = {{"int4-row", {FormatId::kInt4Row}},
-                                    {"int4-grouped-64", {FormatId::kInt4Grouped, 64}},
-                                    {"int8-row", {FormatId::kInt8Row}},
-                                    {"int2-row", {FormatId::kInt2Row}},
-                                    {"int3-g64", {FormatId::kInt3G64}},
-                                    {"mxfp4", {FormatId::kMxfp4}},
-                                    {"fp8-e4m3-b128", {FormatId::kFp8E4m3B128}},
-                                    {"bf16", {FormatId::kBf16}},
-                                    {"f16", {FormatId::kF16}},
-                                    {"f32", {FormatId::kF32}}};
-
-}  // namespace
-
-std::span<const NamedFormat> MeasuredFormats() { return kFormats; }
 
 void FillWithCodes(std::span<std::byte> memory) {
-  // Without the highest exponents of the float formats, whatever their alignment.
-  constexpr uint64_t kMask = 0xbfbfbfbfbfbfbfbfU;
+  // Any byte may hold a float's sign and the highest bits of its exponent: the upper half of the
+  // exponents below 2.
+  constexpr uint64_t kCleared = 0x4040404040404040U;
+  constexpr uint64_t kSet = 0x2020202020202020U;
   std::mt19937_64 generator(1);
   for (size_t i = 0; i + sizeof(uint64_t) <= memory.size(); i += sizeof(uint64_t)) {
-    const uint64_t word = generator() & kMask;
+    const uint64_t word = (generator() & ~kCleared) | kSet;
     std::memcpy(memory.data() + i, &word, sizeof(word));
   }
 }

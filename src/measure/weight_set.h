@@ -28,10 +28,20 @@ struct NamedFormat {
   Format format;
 };
 // The formats that are measured: all there are, grouped ones with the usual group.
-std::span<const NamedFormat> MeasuredFormats();
+inline constexpr NamedFormat kMeasuredFormats[] = {
+    {"int4-row", {FormatId::kInt4Row}},
+    {"int4-grouped-64", {FormatId::kInt4Grouped, 64}},
+    {"int8-row", {FormatId::kInt8Row}},
+    {"int2-row", {FormatId::kInt2Row}},
+    {"int3-g64", {FormatId::kInt3G64}},
+    {"mxfp4", {FormatId::kMxfp4}},
+    {"fp8-e4m3-b128", {FormatId::kFp8E4m3B128}},
+    {"bf16", {FormatId::kBf16}},
+    {"f16", {FormatId::kF16}},
+    {"f32", {FormatId::kF32}}};
 
-// Fills memory with random codes: any integers, and floats of moderate size in the formats whose
-// codes are floats.
+// Fills memory with random codes: integers, and floats of moderate size in the formats whose codes
+// are floats, none of them subnormal.
 void FillWithCodes(std::span<std::byte> memory);
 
 // Writes scales of moderate size for one matrix.

@@ -2,16 +2,43 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 namespace coli {
 namespace {
 
+TEST(MeasuredFormats, AreAllThereAre) {
+  for (const FormatInfo& info : AllFormats()) {
+    EXPECT_TRUE(std::ranges::any_of(kMeasuredFormats, [&](const NamedFormat& measured) {
+      return measured.format.id == info.id;
+    })) << info.name;
+  }
+}
+
+TEST(FillWithCodes, FloatsAreOfModerateSize) {
+  constexpr uint32_t kCols = 1 << 16;
+  const AlignedBuffer memory = AlignedBuffer::Allocate(size_t{1} << 20).value();
+  FillWithCodes(memory.bytes());
+  for (const Format format : {Format{FormatId::kF32}, Format{FormatId::kBf16},
+                              Format{FormatId::kF16}, Format{FormatId::kFp8E4m3B128}}) {
+    const WeightSet weights(memory.bytes(), format, {1, kCols}, 1);
+    std::vector<float> row(kCols);
+
+    DecodeRow(weights.view(0), 0, row.data());
+
+    for (const float value : row) {
+      ASSERT_GT(std::fabs(value), 0x1p-70F) << Info(format).name;
+      ASSERT_LT(std::fabs(value), 0x1p4F) << Info(format).name;
+    }
+  }
+}
+
 TEST(WeightSet, ItsMatricesFillTheMemoryAndAreFinite) {
   constexpr MatrixShape kShape{256, 256};
   const AlignedBuffer memory = AlignedBuffer::Allocate(size_t{3} << 20).value();
-  for (const NamedFormat& format : MeasuredFormats()) {
+  for (const NamedFormat& format : kMeasuredFormats) {
     FillWithCodes(memory.bytes());
 
     const WeightSet weights(memory.bytes(), format.format, kShape, memory.size());
