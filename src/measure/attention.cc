@@ -32,7 +32,7 @@ Status OneToken(BenchSession& session, std::span<std::byte> memory, uint32_t pos
                         {{"positions", uint64_t{positions}},
                          {"selected", uint64_t{std::min(positions, AttentionLayer::kSelected)}},
                          {"format", "int8-row"},
-                         {"cache", std::string(Info(kv).name)},
+                         {"kv", std::string(Info(kv).name)},
                          {"threads", uint64_t{session.threads()}}},
                         "layers/s", layers, kMemoryRead, reads));
   return Ok();

@@ -168,7 +168,8 @@ Result<double> AttentionLayer::Token(size_t turn) {
 
 uint64_t AttentionLayer::bytes() const {
   const FormatInfo& kv = Info(kv_);
-  return weight_bytes_ + positions_ * kv.row_bytes(config_.indexer.head_dim) +
+  const uint64_t keys = positions_ > kSelected ? positions_ : 0;  // otherwise nothing to choose
+  return weight_bytes_ + keys * kv.row_bytes(config_.indexer.head_dim) +
          std::min(positions_, kSelected) * kv.row_bytes(config_.attention.latent_dim());
 }
 

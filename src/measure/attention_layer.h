@@ -37,7 +37,8 @@ class AttentionLayer {
   // Computes the token; `turn` says with whose weights. Seconds on the wall. Errors: kNumeric.
   Result<double> Token(size_t turn);
 
-  // What a token reads: weights, the indexer's key of each position, the latents of those selected.
+  // What a token reads: weights, the indexer's key of each position if there are more of them than
+  // are selected, the latents of those selected.
   uint64_t bytes() const;
 
  private:

@@ -66,7 +66,12 @@ class BenchTest(program.ProgramTest):
         self.assertRegex(done.stderr, r"^coli: disk\.read: .*none: .*\n$")
         self.assertEqual({result["scenario"] for result in json.loads(done.stdout)["results"]}, {"moe"})
 
-    def test_experts_have_their_limits_and_a_neighbour_costs_something(self):
+    def test_an_error_on_a_terminal_has_a_line_of_its_own(self):
+        session = self.terminal("bench", "memory.read", "disk.read", "--dir", self.home / "none")
+        self.assertEqual(session.wait(), 1)
+        self.assertRegex(session.raw, r"\rmeasuring: [^\r\n]*\r +\rcoli: disk\.read: ")
+
+    def test_experts_and_work_beside_a_neighbour_have_their_limits(self):
         one, many, layers, loops = self.bench("moe", "neighbour", "--threads", "2")["results"]
         self.assertEqual((one["params"]["rows"], one["limit"]["what"]), (1, "memory read"))
         self.assertEqual((many["params"]["rows"], many["limit"]["what"]), (16, "products alone"))
@@ -78,7 +83,7 @@ class BenchTest(program.ProgramTest):
             short, long = self.bench("attention", "--kv", kv)["results"]
             self.assertEqual([r["params"]["positions"] for r in (short, long)], [2048, 4096])
             self.assertEqual([r["params"]["selected"] for r in (short, long)], [2048, 2048])
-            self.assertEqual([r["params"]["cache"] for r in (short, long)], [kv, kv])
+            self.assertEqual([r["params"]["kv"] for r in (short, long)], [kv, kv])
             self.assertEqual(long["limit"]["what"], "memory read")
 
     def test_the_engine_reads_and_writes_with_the_model(self):
