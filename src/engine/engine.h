@@ -30,6 +30,7 @@ struct GenerationRequest {
   uint32_t max_tokens = 0;  // 0: until the context is full
   std::vector<TokenId>
       stop_tokens;  // in addition to the model's end-of-sequence ids; never part of the output
+  bool ignore_end_of_sequence = false;  // those ids are tokens like others: for measuring
   SessionHandle
       session;  // optional: rows for the common prefix with what it holds are not computed again
 };

@@ -5,9 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include "engine/testing/golden.h"
+#include "sys/testing/temp_directory.h"
 
 namespace coli {
 namespace {
@@ -172,6 +177,30 @@ TEST(Engine, AStopTokenEndsTheAnswerAndIsNotPartOfIt) {
   EXPECT_EQ(stopped.reason, FinishReason::kStop);
   EXPECT_EQ(stopped.tokens,
             std::vector<TokenId>(free.tokens.begin(), free.tokens.begin() + first_use));
+}
+
+TEST(Engine, TheModelsEndMayBeATokenLikeOthers) {
+  const Answer free = Ask(*Make(GoldenOptions("t0")), Request(Tokens(5), 10));
+  ASSERT_EQ(free.tokens.size(), 10U);
+  const testing::TempDirectory directory;
+  EngineOptions options = GoldenOptions("t0");
+  std::filesystem::copy(options.model_dir, directory.path());
+  options.model_dir = directory.path();
+  const std::filesystem::path config = directory.path() / "config.json";
+  std::stringstream content;
+  content << std::ifstream(config).rdbuf();
+  std::string text = content.str();
+  const std::string ends = "\"eos_token_id\": [\n  0\n ]";
+  ASSERT_NE(text.find(ends), std::string::npos);
+  text.replace(text.find(ends), ends.size(),
+               fmt::format("\"eos_token_id\": [{}]", Raw(free.tokens[6])));
+  std::ofstream(config) << text;
+  const auto engine = Make(options);
+  GenerationRequest request = Request(Tokens(5), 10);
+
+  EXPECT_EQ(Ask(*engine, request).reason, FinishReason::kStop);
+  request.ignore_end_of_sequence = true;
+  EXPECT_EQ(Ask(*engine, request).tokens, free.tokens);
 }
 
 TEST(Engine, RefusesWhatItCannotAnswer) {

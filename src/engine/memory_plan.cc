@@ -88,7 +88,9 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
   uint64_t left = plan.budget_bytes - plan.total();
   if (options.prefill_chunk == 0) {
     const uint64_t room = plan.scratch_bytes + left / kSliceShare;
-    while (plan.prefill_rows < kLongestSlice && scratch(2 * plan.prefill_rows) <= room) {
+    const uint64_t longest =
+        std::min<uint64_t>(kLongestSlice, uint64_t{plan.context} * options.max_sequences);
+    while (plan.prefill_rows < longest && scratch(2 * plan.prefill_rows) <= room) {
       plan.prefill_rows *= 2;
     }
     left -= scratch(plan.prefill_rows) - plan.scratch_bytes;

@@ -49,9 +49,9 @@ ForwardOptions StepLimits(const EngineOptions& options, uint32_t prefill_rows, u
 Result<uint32_t> ResolveContext(const ModelConfig& config, const EngineOptions& options);
 
 // Unless options.prefill_chunk names it, prefill_rows is the largest power of two up to
-// kLongestSlice whose activations take an eighth of the room for experts at most: every slice reads
-// nearly all experts, so longer slices read less; but a large cache reads less, too. At least
-// kShortestSlice.
+// kLongestSlice, or just above what all contexts hold, whose activations take an eighth of the room
+// for experts at most: every slice reads nearly all experts, so longer slices read less; but a
+// large cache reads less, too. At least kShortestSlice.
 inline constexpr uint32_t kLongestSlice = 4096;
 inline constexpr uint32_t kShortestSlice = 64;
 

@@ -76,15 +76,19 @@ TEST(MemoryPlan, LeavesPartOfTheMachineAloneWhenNoBudgetIsNamed) {
 TEST(MemoryPlan, ALongSliceTakesAtMostAnEighthOfTheRoomForExperts) {
   const auto named = [](uint64_t budget, uint32_t rows) {
     EngineOptions options = Budget(budget);
+    options.max_sequences = kLongestSlice / options.context;
     options.prefill_chunk = rows;
     return PlanMemory(Config(), Inputs(), options);
   };
+  constexpr uint32_t kChosen = 0;
   for (const uint64_t budget : {180 * kMb, 200 * kMb, 220 * kMb, 300 * kMb, 20000 * kMb}) {
-    const auto plan = PlanMemory(Config(), Inputs(), Budget(budget));
+    const auto plan = named(budget, kChosen);
     const auto shortest = named(budget, kShortestSlice);
     ASSERT_TRUE(plan.has_value() && shortest.has_value()) << budget;
-    const uint64_t without_experts = shortest->total() - shortest->expert_cache_bytes;
-    const uint64_t room = budget - without_experts - Inputs().largest_expert_bytes;
+    const uint64_t least = shortest->program_bytes + shortest->dense_bytes +
+                           shortest->kv_bytes_per_sequence + shortest->scratch_bytes +
+                           shortest->staging_bytes + Inputs().largest_expert_bytes;
+    const uint64_t room = budget - least;
     const auto growth = [&](uint32_t rows) {
       return named(budget, rows)->scratch_bytes - shortest->scratch_bytes;
     };
@@ -94,8 +98,16 @@ TEST(MemoryPlan, ALongSliceTakesAtMostAnEighthOfTheRoomForExperts) {
     EXPECT_TRUE(plan->prefill_rows == kLongestSlice || growth(2 * plan->prefill_rows) > room / 8)
         << budget << ": " << plan->prefill_rows;
   }
-  EXPECT_LT(PlanMemory(Config(), Inputs(), Budget(180 * kMb))->prefill_rows, kLongestSlice);
-  EXPECT_EQ(PlanMemory(Config(), Inputs(), Budget(20000 * kMb))->prefill_rows, kLongestSlice);
+  EXPECT_LT(named(180 * kMb, kChosen)->prefill_rows, kLongestSlice);
+  EXPECT_EQ(named(20000 * kMb, kChosen)->prefill_rows, kLongestSlice);
+}
+
+TEST(MemoryPlan, ASliceIsNoLongerThanAllContextsTogether) {
+  EngineOptions options = Budget(20000 * kMb);
+  options.context = 200;
+  options.max_sequences = 2;
+
+  EXPECT_EQ(PlanMemory(Config(), Inputs(), options)->prefill_rows, 512U);
 }
 
 TEST(MemoryPlan, ASliceThatTheUserNamesIsTaken) {

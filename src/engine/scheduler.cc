@@ -191,7 +191,8 @@ void Scheduler::TakeTokens(const StepResult& result, const std::vector<Slice>& s
     if (!token) {
       sequence.Fail(token.error());
       Remove(&sequence);
-    } else if (sequence.Accept(*token, IsStop(sequence, *token), model_.plan().context)) {
+    } else if (sequence.Accept(*token, sequence.IsStop(*token, model_.config().eos_tokens),
+                               model_.plan().context)) {
       sequence.Finish(sequence.reason(), model_.experts().stats());
       Remove(&sequence);
     }
@@ -201,11 +202,6 @@ void Scheduler::TakeTokens(const StepResult& result, const std::vector<Slice>& s
 void Scheduler::Remove(const Sequence* sequence) {
   std::erase_if(running_,
                 [&](const std::unique_ptr<Sequence>& held) { return held.get() == sequence; });
-}
-
-bool Scheduler::IsStop(const Sequence& sequence, TokenId token) const {
-  return std::ranges::find(model_.config().eos_tokens, token) != model_.config().eos_tokens.end() ||
-         sequence.IsRequestStop(token);
 }
 
 }  // namespace coli

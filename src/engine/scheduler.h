@@ -52,7 +52,6 @@ class Scheduler {
   void RunSlices(const std::vector<Slice>& slices);
   void TakeTokens(const StepResult& result, const std::vector<Slice>& slices);
   void Remove(const Sequence* sequence);
-  bool IsStop(const Sequence& sequence, TokenId token) const;
 
   LoadedModel& model_;
   SamplerScratch sampler_;

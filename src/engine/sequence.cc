@@ -73,8 +73,11 @@ bool Sequence::Accept(TokenId token, bool stop, uint32_t context) {
   return false;
 }
 
-bool Sequence::IsRequestStop(TokenId token) const {
-  return std::ranges::find(request_.stop_tokens, token) != request_.stop_tokens.end();
+bool Sequence::IsStop(TokenId token, std::span<const TokenId> ends) const {
+  const auto holds = [&](std::span<const TokenId> ids) {
+    return std::ranges::find(ids, token) != ids.end();
+  };
+  return holds(request_.stop_tokens) || (!request_.ignore_end_of_sequence && holds(ends));
 }
 
 void Sequence::Finish(FinishReason reason, const ExpertStoreStats& store) {

@@ -45,7 +45,8 @@ class Sequence {
   // `stop`: the model's and the request's stop tokens contain it. `context`: positions per
   // sequence.
   bool Accept(TokenId token, bool stop, uint32_t context);
-  bool IsRequestStop(TokenId token) const;
+  // Whether `token` ends the answer: a stop token of the request, or one of the model's `ends`.
+  bool IsStop(TokenId token, std::span<const TokenId> ends) const;
 
   // Closes the stream and gives the session back, with the rows that are valid.
   void Finish(FinishReason reason, const ExpertStoreStats& store);

@@ -89,6 +89,15 @@ TEST_P(BitEquality, EveryRemainderOfColumns) {
   }
 }
 
+// Rows of activations that do not fit the first-level cache, and of which 17 do not fit the second:
+// other tiles and blocks of tokens than above.
+TEST_P(BitEquality, WideRows) {
+  for (const uint32_t cols : {3001U, 8200U}) {
+    const TestMatrix matrix(GetParam(), kMostRows, cols, cols);
+    ExpectBitsOfTheReference(matrix, SpikyValues(size_t{kMostTokens} * cols, cols), "random");
+  }
+}
+
 std::vector<float> AtTheEnds(uint32_t cols, uint32_t kind) {
   std::vector<float> x(size_t{kMostTokens} * cols, 0.0F);
   for (size_t i = 0; i < x.size(); ++i) {

@@ -8,13 +8,53 @@
 
 #include "engine/engine.h"
 #include "measure/plain_read.h"
+#include "measure/product_bench.h"
 #include "measure/session.h"
+#include "measure/weight_set.h"
+#include "tensor/format_name.h"
 
 namespace coli {
 namespace {
 
 // Smaller weights may stay in some cache, whose speed nobody has measured.
 constexpr uint64_t kLeastStreamedBytes = uint64_t{64} << 20;
+// Waiting for the drive, as a share of the time, that leaves memory and products the limits.
+constexpr double kMostWaiting = 0.02;
+
+// What every token of a prompt is multiplied with.
+constexpr std::string_view kEveryTokenRoles[] = {"attention", "indexer", "router", "dense layers",
+                                                 "shared experts"};
+
+const std::map<std::string, uint64_t>& BytesOf(const ModelFacts& facts, std::string_view role) {
+  static const std::map<std::string, uint64_t> kNone;
+  const auto found = facts.formats.find(std::string(role));
+  return found == facts.formats.end() ? kNone : found->second;
+}
+
+uint64_t Sum(const std::map<std::string, uint64_t>& bytes) {
+  uint64_t sum = 0;
+  for (const auto& [format, of_format] : bytes) {
+    sum += of_format;
+  }
+  return sum;
+}
+
+uint64_t ExpertCount(const ModelFacts& facts) { return std::max<uint64_t>(facts.expert_count, 1); }
+
+uint64_t ExpertsPerToken(const ModelFacts& facts) {
+  const auto sparse = std::ranges::count(facts.config.layers, FfnKind::kSparse, &LayerConfig::ffn);
+  return static_cast<uint64_t>(sparse) * facts.config.router.experts_per_token;
+}
+
+// Weights that take `bytes` with their scales; 0 if there is no such format.
+double WeightsIn(uint64_t bytes, const std::string& format_name) {
+  const auto format = ParseFormat(format_name);
+  const MatrixShape shape = kExpertShapes[0];
+  return format ? static_cast<double>(bytes) * shape.rows * shape.cols /
+                      static_cast<double>((*CodeBytes(*format, shape.rows, shape.cols) +
+                                           *ScaleBytes(*format, shape.rows, shape.cols)))
+                : 0;
+}
 
 // One request after the other to one engine.
 class Requests {
@@ -35,6 +75,7 @@ class Requests {
       request.prompt.push_back(TokenId{token(generator_)});
     }
     request.max_tokens = answer_tokens_;
+    request.ignore_end_of_sequence = true;  // every answer is of the same length
     request.sampling.temperature = 1;
     request.sampling.seed = generator_();
     COLI_ASSIGN_OR_RETURN(const std::shared_ptr<TokenStream> stream,
@@ -83,13 +124,44 @@ Result<double> ReadLimit(BenchSession& session, uint64_t bytes) {
   return static_cast<double>(memory.size()) / seconds / static_cast<double>(bytes);
 }
 
-// One request may take minutes: a single one suffices.
-Status MeasureWarm(BenchSession& session, Requests& requests, uint64_t bytes_per_token,
+// Tokens per second that all threads can multiply: as if each product were one of 16 rows with a
+// matrix of an expert.
+Result<double> ProductsLimit(BenchSession& session, const std::map<std::string, double>& products) {
+  COLI_ASSIGN_OR_RETURN(const std::span<std::byte> memory, session.Memory());
+  double seconds = 0;
+  for (const auto& [name, multiply_adds] : products) {
+    constexpr uint32_t kTogether = 16;
+    constexpr size_t kBytes = size_t{64} << 20;
+    const auto format = ParseFormat(name);
+    if (!format) {
+      continue;
+    }
+    COLI_ASSIGN_OR_RETURN(ProductBench bench, ProductBench::Create({.table = &session.kernels(),
+                                                                    .format = *format,
+                                                                    .shape = kExpertShapes[0],
+                                                                    .threads = session.threads(),
+                                                                    .tokens = kTogether,
+                                                                    .max_bytes = kBytes},
+                                                                   memory));
+    seconds += multiply_adds / (bench.products() * kTogether) * bench.AllRows().together;
+  }
+  return 1 / seconds;
+}
+
+// What of a model's weights every token needs.
+struct TokenNeeds {
+  uint64_t bytes;                          // to write one
+  std::map<std::string, double> products;  // to read one, by format
+};
+
+// The limits are measured between the requests. One request may take minutes: a single one
+// suffices.
+Status MeasureWarm(BenchSession& session, Requests& requests, const TokenNeeds& needs,
                    EngineFigures& figures) {
   constexpr int kLeastRuns = 1;
   Status status;
-  uint64_t uses = 0;
-  uint64_t misses = 0;
+  double waited_s = 0;
+  double computed_s = 0;
   session.Repeat(
       [&] {
         const auto stats = requests.Next();
@@ -98,59 +170,70 @@ Status MeasureWarm(BenchSession& session, Requests& requests, uint64_t bytes_per
           return;
         }
         AddSpeeds(*stats, figures.warm_prefill, figures.warm_decode);
-        uses += stats->expert_hits + stats->expert_misses;
-        misses += stats->expert_misses;
-        if (bytes_per_token >= kLeastStreamedBytes) {
-          if (const auto limit = ReadLimit(session, bytes_per_token)) {
-            figures.decode_limit.Add(*limit);
-          }
+        waited_s += stats->io_wait_s;
+        computed_s += stats->prefill_s + stats->decode_s;
+        if (needs.bytes < kLeastStreamedBytes) {
+          return;
+        }
+        if (const auto limit = ReadLimit(session, needs.bytes)) {
+          figures.decode_limit.Add(*limit);
+        }
+        if (const auto limit = ProductsLimit(session, needs.products)) {
+          figures.prefill_limit.Add(*limit);
         }
       },
       kLeastRuns);
-  if (misses > uses / 100) {  // more than the odd expert that no request before has chosen
+  if (waited_s > kMostWaiting * computed_s) {  // more than for an expert that was new
     figures.decode_limit = {};
+    figures.prefill_limit = {};
   }
   return status;
 }
 
-Status MeasureRequests(BenchSession& session, Engine& engine, uint64_t bytes_per_token,
+Status MeasureRequests(BenchSession& session, Engine& engine, const TokenNeeds& needs,
                        EngineFigures& figures) {
   Requests requests(session, engine, figures);
   COLI_ASSIGN_OR_RETURN(const GenerationStats cold, requests.Next());
   AddSpeeds(cold, figures.cold_prefill, figures.cold_decode);
-  return MeasureWarm(session, requests, bytes_per_token, figures);
+  return MeasureWarm(session, requests, needs, figures);
 }
 
 }  // namespace
 
 uint64_t WeightBytesPerToken(const ModelFacts& facts) {
-  const auto bytes_of = [&](std::string_view role) {
-    uint64_t bytes = 0;
-    for (const auto& [name, by_format] : facts.formats) {
-      for (const auto& [format, of_format] : by_format) {
-        bytes += name == role ? of_format : 0;
-      }
-    }
-    return bytes;
-  };
-  uint64_t bytes = 0;
-  for (const char* role :
-       {"attention", "indexer", "router", "dense layers", "shared experts", "norms"}) {
-    bytes += bytes_of(role);
+  uint64_t bytes = ExpertsPerToken(facts) * facts.expert_bytes / ExpertCount(facts);
+  for (const std::string_view role : kEveryTokenRoles) {
+    bytes += Sum(BytesOf(facts, role));
   }
-  bytes += bytes_of(facts.config.tied_embeddings ? "embedding" : "head");
-  const auto sparse = static_cast<uint64_t>(std::ranges::count_if(
-      facts.config.layers, [](const LayerConfig& layer) { return layer.ffn == FfnKind::kSparse; }));
-  const uint64_t experts = std::max<uint64_t>(facts.expert_count, 1);
-  return bytes + facts.expert_bytes / experts * sparse * facts.config.router.experts_per_token;
+  return bytes + Sum(BytesOf(facts, "norms")) +
+         Sum(BytesOf(facts, facts.config.tied_embeddings ? "embedding" : "head"));
+}
+
+std::map<std::string, double> ProductsPerToken(const ModelFacts& facts) {
+  std::map<std::string, double> products;
+  const auto add = [&](std::string_view role, double share) {
+    for (const auto& [format, bytes] : BytesOf(facts, role)) {
+      products[format] += share * WeightsIn(bytes, format);
+    }
+  };
+  for (const std::string_view role : kEveryTokenRoles) {
+    add(role, 1);
+  }
+  add("experts",
+      static_cast<double>(ExpertsPerToken(facts)) / static_cast<double>(ExpertCount(facts)));
+  return products;
 }
 
 Result<EngineFigures> MeasureEngine(BenchSession& session) {
-  const EngineOptions& options = session.options().engine;
+  EngineOptions options = session.options().engine;
   COLI_ASSIGN_OR_RETURN(const ModelFacts facts, InspectModel(options));
-  const uint64_t bytes_per_token = WeightBytesPerToken(facts);
-  if (bytes_per_token >= kLeastStreamedBytes) {
-    COLI_RETURN_IF_ERROR(session.Memory());  // before the engine plans with what is left
+  const TokenNeeds needs{WeightBytesPerToken(facts), ProductsPerToken(facts)};
+  if (needs.bytes >= kLeastStreamedBytes) {
+    // Before the engine plans with what is left.
+    COLI_ASSIGN_OR_RETURN(const std::span<std::byte> memory, session.Memory());
+    if (options.ram_bytes != 0) {  // 0: not named
+      options.ram_bytes -= std::min<uint64_t>(options.ram_bytes - 1, memory.size());
+    }
   }
   COLI_ASSIGN_OR_RETURN(
       const std::unique_ptr<Engine> engine,
@@ -162,7 +245,7 @@ Result<EngineFigures> MeasureEngine(BenchSession& session) {
     figures.answer_tokens = std::min(figures.answer_tokens, engine->context() / 2);
     figures.prompt_tokens = engine->context() - figures.answer_tokens;
   }
-  const Status status = MeasureRequests(session, *engine, bytes_per_token, figures);
+  const Status status = MeasureRequests(session, *engine, needs, figures);
   if (!status && status.error().code != ErrorCode::kCancelled) {
     return tl::unexpected(status.error());
   }

@@ -5,7 +5,8 @@
 namespace coli {
 namespace {
 
-TEST(WeightBytesPerToken, CountsWhatATokenUsesAndNothingElse) {
+// Two sparse layers, each with three of its eight experts for a token.
+ModelFacts SomeFacts() {
   ModelFacts facts{.config = {},
                    .file_bytes = 0,
                    .formats = {{"attention", {{"int8-row", 100}, {"f32", 5}}},
@@ -26,6 +27,11 @@ TEST(WeightBytesPerToken, CountsWhatATokenUsesAndNothingElse) {
                          {IndexerKind::kFull, FfnKind::kSparse},
                          {IndexerKind::kFull, FfnKind::kSparse}};
   facts.config.router.experts_per_token = 3;
+  return facts;
+}
+
+TEST(WeightBytesPerToken, CountsWhatATokenUsesAndNothingElse) {
+  ModelFacts facts = SomeFacts();
 
   // Two sparse layers with three of their experts each, of 50 bytes.
   EXPECT_EQ(WeightBytesPerToken(facts), 105u + 20 + 40 + 2 * 3 * 50);
@@ -33,6 +39,24 @@ TEST(WeightBytesPerToken, CountsWhatATokenUsesAndNothingElse) {
   facts.config.tied_embeddings = true;
 
   EXPECT_EQ(WeightBytesPerToken(facts), 105u + 20 + 50 + 2 * 3 * 50);
+}
+
+TEST(ProductsPerToken, CountsTheWeightsThatAPromptIsMultipliedWithByFormat) {
+  ModelFacts facts = SomeFacts();
+  // Codes and the scales of their rows.
+  constexpr uint64_t kInt8Matrix = 2048 * (6144 + 4);
+  constexpr uint64_t kInt4Matrix = 2048 * (3072 + 4);
+  facts.formats["attention"] = {{"int8-row", 2 * kInt8Matrix}};
+  facts.formats["experts"] = {{"int4-row", 16 * kInt4Matrix}};
+  facts.formats["shared experts"] = {{"int4-row", kInt4Matrix}};
+  facts.expert_bytes = 16 * kInt4Matrix;
+
+  const auto products = ProductsPerToken(facts);
+
+  constexpr double kWeights = 2048.0 * 6144;
+  ASSERT_EQ(products.size(), 2u);
+  EXPECT_DOUBLE_EQ(products.at("int8-row"), 2 * kWeights);
+  EXPECT_DOUBLE_EQ(products.at("int4-row"), (1 + 2 * 3) * kWeights);
 }
 
 }  // namespace

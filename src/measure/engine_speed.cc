@@ -9,7 +9,8 @@ Parameters ParametersOf(const BenchSession& session, const EngineFigures& figure
   return {{"model", session.options().model_name},
           {"prompt", uint64_t{figures.prompt_tokens}},
           {"answer", uint64_t{figures.answer_tokens}},
-          {"cache", std::string(experts)},
+          {"experts", std::string(experts)},
+          {"kv", std::string(Info(session.options().engine.kv).name)},
           {"threads", uint64_t{session.threads()}}};
 }
 
@@ -20,7 +21,7 @@ Status MeasurePrefill(BenchSession& session) {
   session.Add(Summarize("prefill", ParametersOf(session, *figures, "cold"), "tok/s",
                         figures->cold_prefill));
   session.Add(Summarize("prefill", ParametersOf(session, *figures, "warm"), "tok/s",
-                        figures->warm_prefill));
+                        figures->warm_prefill, kProductsAlone, figures->prefill_limit));
   return Ok();
 }
 

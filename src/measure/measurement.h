@@ -12,6 +12,8 @@ namespace coli {
 
 // The limit of everything that streams weights.
 inline constexpr const char* kMemoryRead = "memory read";
+// The limit of many rows: preparing them, activations and attention left out.
+inline constexpr const char* kProductsAlone = "products alone";
 
 // What bounds a speed: another speed of the same unit, measured in the same minutes.
 struct Limit {

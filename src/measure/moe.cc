@@ -34,8 +34,8 @@ Measurement ManyRows(const BenchSession& session, ExpertBench& bench, uint32_t r
     products.Add(per_thread / bench.Products(layer + bench.layers() / 2, rows));
     ++layer;
   });
-  return Summarize("moe", ParametersOf(session, rows), "GMAC/s per thread", experts,
-                   "products alone", products);
+  return Summarize("moe", ParametersOf(session, rows), "GMAC/s per thread", experts, kProductsAlone,
+                   products);
 }
 
 }  // namespace
