@@ -17,7 +17,6 @@
 // `peak` and `read` are the limits. One thread is timed by its own clock, several by the wall's.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #else
@@ -26,7 +25,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -36,9 +34,12 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "bench/plain_read.h"
 #include "bench/run_benchmarks.h"
 #include "kernels/dispatch.h"
+#include "measure/attention_parts.h"
+#include "measure/plain_read.h"
+#include "measure/stopwatch.h"
+#include "measure/weight_set.h"
 #include "model/attention_mla.h"
 #include "model/indexer.h"
 #include "tensor/format.h"
@@ -50,8 +51,7 @@ constexpr uint32_t kLayers = 4;  // their kv_b alone is more than the caches hol
 constexpr uint32_t kSelected = 2048;
 constexpr size_t kChoices = 16;
 constexpr size_t kReadBytes = size_t{1} << 30;
-constexpr size_t kReadPiece = size_t{64} << 20;   // read between two runs
-constexpr size_t kReadGrain = size_t{256} << 10;  // handed to a thread at a time
+constexpr size_t kReadPiece = size_t{64} << 20;  // read between two runs
 constexpr Format kWeights{FormatId::kInt8Row};
 
 // 12 independent chains: enough for the latency of two multiply-adds per cycle.
@@ -94,59 +94,26 @@ __attribute__((noinline)) void MultiplyAddBurst() {
 #endif
 
 ModelConfig Config(uint32_t top_k) {
-  ModelConfig config{};
+  ModelConfig config = Glm52Attention();
   config.hidden_size = 64;  // the output projection is not what is measured
-  config.vocab_size = 64;
-  config.dense_intermediate_size = config.expert_intermediate_size = 64;
-  config.attention = {.heads = 64,
-                      .q_lora_rank = 2048,
-                      .kv_lora_rank = 512,
-                      .qk_nope_head_dim = 192,
-                      .qk_rope_head_dim = 64,
-                      .v_head_dim = 256,
-                      .rope_theta = 1e6F};
-  config.indexer = {.heads = 32, .head_dim = 128, .top_k = top_k};
-  config.router.experts = config.router.experts_per_token = 1;
-  config.layers.assign(kLayers, {IndexerKind::kFull, FfnKind::kDense});
+  config.indexer.top_k = top_k;
+  config.layers.assign(kLayers, config.layers.front());
   return config;
 }
 
-// Matrices of random codes.
-class Matrices {
- public:
-  explicit Matrices(size_t bytes) : bytes_(MapHuge(bytes)), free_(bytes_.get()) {}
-  static size_t Bytes(uint32_t rows, uint32_t cols) {
-    return *CodeBytes(kWeights, rows, cols) + *ScaleBytes(kWeights, rows, cols);
-  }
-  WeightView Make(uint32_t rows, uint32_t cols, std::mt19937_64& random) {
-    std::byte* const codes = free_;
-    std::byte* const scales = codes + *CodeBytes(kWeights, rows, cols);
-    for (std::byte* at = codes; at + 8 <= scales; at += 8) {
-      const uint64_t word = random();
-      std::memcpy(at, &word, 8);
-    }
-    std::fill_n(reinterpret_cast<float*>(scales), rows, 1e-3F);
-    free_ += Bytes(rows, cols);
-    return {codes, scales, rows, cols, kWeights};
-  }
-
- private:
-  Mapping bytes_;
-  std::byte* free_;
-};
+// Memory for weights, or to be read.
+AlignedBuffer RandomCodes(size_t bytes) {
+  AlignedBuffer memory = AlignedBuffer::Allocate(bytes).value();
+  FillWithCodes(memory.bytes());
+  return memory;
+}
 
 // The threads, and what the machine can do with them.
 class Machine {
  public:
   explicit Machine(size_t threads)
-      : pool(threads), backend(**SelectKernels("auto"), pool), memory_(MapHuge(kReadBytes)) {
-    std::memset(memory_.get(), 1, kReadBytes);
-  }
-  double Seconds() const {
-    timespec now{};
-    ::clock_gettime(pool.threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-  }
+      : pool(threads), backend(**SelectKernels("auto"), pool), memory_(RandomCodes(kReadBytes)) {}
+  double Seconds() const { return pool.threads() == 1 ? ThreadSeconds() : WallSeconds(); }
   // Improves the limits by another try.
   void MeasureLimits() {
     double begin = Seconds();
@@ -154,9 +121,7 @@ class Machine {
     const auto threads = static_cast<double>(pool.threads());
     peak = std::max(peak, threads * kBurstProducts / (Seconds() - begin));
     begin = Seconds();
-    pool.ParallelFor(kReadPiece, kReadGrain, [&](size_t from, size_t to, size_t) {
-      benchmark::DoNotOptimize(PlainRead(memory_.get() + next_ + from, to - from));
-    });
+    PoolRead(pool, memory_.bytes().subspan(next_, kReadPiece));
     read = std::max(read, static_cast<double>(kReadPiece) / (Seconds() - begin));
     next_ = (next_ + kReadPiece) % kReadBytes;
   }
@@ -167,7 +132,7 @@ class Machine {
   double read = 0;  // bytes per second
 
  private:
-  Mapping memory_;
+  AlignedBuffer memory_;
   size_t next_ = 0;
 };
 
@@ -186,8 +151,9 @@ class Sequence {
         positions_(shape.positions),
         config_(Config(shape.top_k)),
         cache_(*KvCache::Create(config_, {.capacity = shape.positions, .format = shape.format})),
-        matrices_(kLayers * (Matrices::Bytes(kv_b_rows(), config_.attention.kv_lora_rank) +
-                             Matrices::Bytes(config_.hidden_size, heads_cols()))),
+        codes_(RandomCodes(
+            kLayers * (WeightSet::Stride(kWeights, {kv_b_rows(), config_.attention.kv_lora_rank}) +
+                       WeightSet::Stride(kWeights, {config_.hidden_size, heads_cols()})))),
         activations_(*ActivationMemory::Create(config_, shape.rows, 1)),
         selection_(shape.rows, shape.top_k),
         scratch_(*AttentionScratch::Create(config_, machine.pool.threads(), shape.positions)),
@@ -199,17 +165,18 @@ class Sequence {
     for (uint32_t r = shape.rows; r > 0; --r) {
       batch_.rows.push_back({.position = shape.positions - r});
     }
-    std::mt19937_64 random(1);
+    MatrixSupply matrices(codes_.bytes());
     weights_.resize(kLayers);
     for (AttentionWeights& w : weights_) {
-      w.kv_b = matrices_.Make(kv_b_rows(), config_.attention.kv_lora_rank, random);
-      w.o = matrices_.Make(config_.hidden_size, heads_cols(), random);
+      w.kv_b = matrices.Next(kWeights, kv_b_rows(), config_.attention.kv_lora_rank);
+      w.o = matrices.Next(kWeights, config_.hidden_size, heads_cols());
     }
-    FillCache(random);
+    std::mt19937_64 random(1);
+    FillCache(config_, random, cache_);
     const Activations& a = activations_.views;
     for (const MatrixView& view : {a.q, a.index_q, a.index_weights}) {
       for (uint32_t r = 0; r < shape.rows; ++r) {
-        FillNormal(view.row(r), view.cols, random);
+        FillNormal({view.row(r), view.cols}, random);
       }
     }
     for (auto& choice : choices_) {
@@ -249,25 +216,6 @@ class Sequence {
     return d.heads * (d.qk_nope_head_dim + d.v_head_dim);
   }
   uint32_t heads_cols() const { return config_.attention.heads * config_.attention.v_head_dim; }
-  static void FillNormal(float* values, size_t count, std::mt19937_64& random) {
-    std::normal_distribution<float> normal;
-    std::generate_n(values, count, [&] { return normal(random); });
-  }
-  // Rows of a stock that no period of the layout repeats.
-  void FillCache(std::mt19937_64& random) {
-    constexpr size_t kStock = 1021;
-    const uint32_t latent = config_.attention.latent_dim();
-    const uint32_t key = config_.indexer.head_dim;
-    std::vector<float> stock(kStock * (latent + key));
-    FillNormal(stock.data(), stock.size(), random);
-    for (uint32_t layer = 0; layer < kLayers; ++layer) {
-      for (uint32_t p = 0; p < positions_; ++p) {
-        const float* const row = &stock[(p + layer) % kStock * (latent + key)];
-        cache_.StoreLatent(Id(layer), p, row);
-        cache_.StoreIndexKey(Id(layer), p, row + latent);
-      }
-    }
-  }
   // Ascending positions.
   std::vector<uint32_t> Choose(std::mt19937_64& random) const {
     std::vector<uint32_t> all(positions_);
@@ -281,7 +229,7 @@ class Sequence {
   const uint32_t positions_;
   const ModelConfig config_;
   KvCache cache_;
-  Matrices matrices_;
+  AlignedBuffer codes_;
   std::vector<AttentionWeights> weights_;
   const IndexerWeights indexer_weights_{};  // only projections use them
   Batch batch_;

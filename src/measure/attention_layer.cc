@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "measure/attention_parts.h"
 #include "measure/stopwatch.h"
-#include "measure/weight_set.h"
 #include "tensor/format.h"
 
 namespace coli {
@@ -14,54 +14,7 @@ constexpr LayerId kLayer{0};
 constexpr Format kMatrices{FormatId::kInt8Row};
 constexpr Format kChoosing{FormatId::kF32};
 
-ModelConfig Glm52Attention() {
-  ModelConfig config{};
-  config.hidden_size = 6144;
-  config.vocab_size = 1;
-  config.dense_intermediate_size = config.expert_intermediate_size = 1;
-  config.latent_norm_eps = 1e-5F;
-  config.attention = {.heads = 64,
-                      .q_lora_rank = 2048,
-                      .kv_lora_rank = 512,
-                      .qk_nope_head_dim = 192,
-                      .qk_rope_head_dim = 64,
-                      .v_head_dim = 256,
-                      .rope_theta = 8e6F};
-  config.indexer = {.heads = 32, .head_dim = 128, .top_k = AttentionLayer::kSelected};
-  config.router.experts = config.router.experts_per_token = 1;
-  config.layers = {{IndexerKind::kFull, FfnKind::kDense}};
-  return config;
-}
-
-// Hands out matrices one after the other.
-class Matrices {
- public:
-  explicit Matrices(std::span<std::byte> memory) : memory_(memory) {}
-
-  // Empty when there is no room left.
-  WeightView Next(Format format, uint32_t rows, uint32_t cols) {
-    const MatrixShape shape{rows, cols};
-    const size_t bytes = WeightSet::Stride(format, shape);
-    if (bytes > memory_.size() - used_) {
-      full_ = true;
-      return {};
-    }
-    std::byte* const codes = memory_.data() + used_;
-    std::byte* const scales = codes + *CodeBytes(format, rows, cols);
-    FillScales(format, shape, scales);
-    used_ += bytes;
-    return {codes, scales, rows, cols, format};
-  }
-  size_t used() const { return used_; }
-  bool full() const { return full_; }
-
- private:
-  std::span<std::byte> memory_;
-  size_t used_ = 0;
-  bool full_ = false;
-};
-
-AttentionWeights MakeAttention(const ModelConfig& config, Matrices& matrices) {
+AttentionWeights MakeAttention(const ModelConfig& config, MatrixSupply& matrices) {
   const AttentionConfig& d = config.attention;
   const auto next = [&](uint32_t rows, uint32_t cols) {
     return matrices.Next(kMatrices, rows, cols);
@@ -75,18 +28,13 @@ AttentionWeights MakeAttention(const ModelConfig& config, Matrices& matrices) {
           .o = next(config.hidden_size, d.heads * d.v_head_dim)};
 }
 
-IndexerWeights MakeIndexer(const ModelConfig& config, Matrices& matrices) {
+IndexerWeights MakeIndexer(const ModelConfig& config, MatrixSupply& matrices) {
   const IndexerConfig& d = config.indexer;
   return {.wq_b = matrices.Next(kMatrices, d.heads * d.head_dim, config.attention.q_lora_rank),
           .wk = matrices.Next(kMatrices, d.head_dim, config.hidden_size),
           .k_norm = std::vector<float>(d.head_dim, 1.0F),
           .k_norm_bias = std::vector<float>(d.head_dim),
           .weights_proj = matrices.Next(kChoosing, d.heads, config.hidden_size)};
-}
-
-void FillNormal(std::span<float> values, std::mt19937_64& generator) {
-  std::normal_distribution<float> normal;
-  std::ranges::generate(values, [&] { return normal(generator); });
 }
 
 }  // namespace
@@ -116,7 +64,7 @@ Status AttentionLayer::Prepare(std::span<std::byte> memory, FormatId kv) {
   COLI_ASSIGN_OR_RETURN(activations_, ActivationMemory::Create(config_, 1, 1));
   COLI_ASSIGN_OR_RETURN(attention_scratch_,
                         AttentionScratch::Create(config_, backend_.pool().threads(), positions_));
-  Matrices matrices(memory);
+  MatrixSupply matrices(memory);
   while (true) {
     Weights weights{MakeAttention(config_, matrices), MakeIndexer(config_, matrices)};
     if (matrices.full()) {
@@ -131,26 +79,12 @@ Status AttentionLayer::Prepare(std::span<std::byte> memory, FormatId kv) {
   }
   batch_.caches = {&cache_};
   std::mt19937_64 generator(1);
-  FillCache(generator);
+  FillCache(config_, generator, cache_);
   const Activations& a = activations_.views;
   FillNormal({a.normed.row(0), a.normed.cols}, generator);
   std::fill_n(a.rope_cos.row(0), a.rope_cos.cols, 1.0F);
   std::fill_n(a.rope_sin.row(0), a.rope_sin.cols, 0.0F);
   return Ok();
-}
-
-// From a stock of rows that no period of the layout repeats.
-void AttentionLayer::FillCache(std::mt19937_64& generator) {
-  constexpr size_t kStock = 1021;
-  const uint32_t latent = config_.attention.latent_dim();
-  const uint32_t key = config_.indexer.head_dim;
-  std::vector<float> stock(kStock * (latent + key));
-  FillNormal(stock, generator);
-  for (uint32_t p = 0; p < positions_; ++p) {
-    const float* const row = &stock[p % kStock * (latent + key)];
-    cache_.StoreLatent(kLayer, p, row);
-    cache_.StoreIndexKey(kLayer, p, row + latent);
-  }
 }
 
 Result<double> AttentionLayer::Token(size_t turn) {

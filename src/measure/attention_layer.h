@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <span>
 #include <vector>
 
@@ -44,7 +43,6 @@ class AttentionLayer {
  private:
   AttentionLayer(const KernelTable& kernels, ThreadPool& pool, uint32_t positions);
   Status Prepare(std::span<std::byte> memory, FormatId kv);
-  void FillCache(std::mt19937_64& generator);
 
   struct Weights {
     AttentionWeights attention;

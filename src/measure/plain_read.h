@@ -13,7 +13,9 @@ namespace coli {
 // this CPU can: with 256-bit loads where it has them.
 uint64_t PlainRead(const std::byte* p, size_t bytes);
 
-// Seconds on the wall of plainly reading `memory` in the threads of `pool`.
+// Plainly reads `memory` in the threads of `pool`.
+void PoolRead(ThreadPool& pool, std::span<const std::byte> memory);
+// The same; seconds on the wall.
 double PoolReadSeconds(ThreadPool& pool, std::span<const std::byte> memory);
 
 // Makes the compiler believe that `value` is used.
