@@ -50,12 +50,11 @@ std::vector<std::string> HostDifferences(const HostFacts& a, const HostFacts& b)
 
 std::string LimitingResource(const Measurement& measurement) {
   constexpr double kClose = 0.7;
-  if (!measurement.limit) {
+  if (!measurement.limit || *measurement.share_of_limit < kClose) {
     return {};
   }
-  return measurement.limit->what == kMemoryRead && *measurement.share_of_limit >= kClose
-             ? "memory"
-             : "computing";
+  const std::string& what = measurement.limit->what;
+  return what == kMemoryRead ? "memory" : what == kProductsAlone ? "computing" : "";
 }
 
 std::string ReportTable(const BenchReport& report, TableStyle style) {

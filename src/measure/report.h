@@ -22,11 +22,11 @@ Result<BenchReport> ParseReport(std::string_view text, std::string_view source);
 enum class TableStyle : uint8_t { kText, kMarkdown };
 
 // A line about the host, and a table of the results. The last column names the resource that limits
-// the speed.
+// the speed, where it is known.
 std::string ReportTable(const BenchReport& report, TableStyle style);
 
-// What limits a measurement: "memory" if it comes close to reading memory, else "computing". Empty
-// where no limit is known.
+// What limits a measurement: "memory" if it comes close to reading memory, "computing" if it comes
+// close to the products alone. Empty where neither is known to.
 std::string LimitingResource(const Measurement& measurement);
 
 // A measurement that both reports have.

@@ -91,9 +91,21 @@ TEST(ReportTable, ShowsShareAndWhatLimits) {
                                "20.0 | 85 % | 5 | 2 % | memory |\n"));
 }
 
-TEST(LimitingResource, IsComputingFarBelowTheLimitAndNothingWithoutOne) {
+TEST(LimitingResource, IsThatOfTheLimitThatIsReached) {
   EXPECT_EQ(LimitingResource(MatVec(19, 0)), "memory");
-  EXPECT_EQ(LimitingResource(MatVec(5, 0)), "computing");
+  Measurement batch = MatVec(19, 0);
+  batch.limit->what = kProductsAlone;
+  EXPECT_EQ(LimitingResource(batch), "computing");
+}
+
+TEST(LimitingResource, IsUnknownFarBelowTheLimitAndWithOthersOrNone) {
+  Measurement batch = MatVec(5, 0);
+  EXPECT_EQ(LimitingResource(batch), "");
+  batch.limit->what = kProductsAlone;
+  EXPECT_EQ(LimitingResource(batch), "");
+  Measurement disturbed = MatVec(19, 0);
+  disturbed.limit->what = "undisturbed";
+  EXPECT_EQ(LimitingResource(disturbed), "");
   EXPECT_EQ(LimitingResource(MemoryRead(20)), "");
 }
 
