@@ -53,8 +53,9 @@ constexpr auto kVerbs = std::to_array<VerbSpec>({
     {"bench", kBenchVerb, Command::kBench, Arguments::kAny, "SCENARIO",
      "What to measure, or the two files of --compare. None: everything.",
      "measure this machine and what limits it",
-     "Measure memory, drive, kernels and the engine, each beside what limits it. docs/cli.md "
-     "describes the scenarios and the figures."},
+     "Measure memory, drive, kernels and the engine, each beside what limits it: memory.read, "
+     "disk.read, matvec, matmul, moe, attention, prefill, decode, neighbour. Options of the model "
+     "are for prefill and decode. docs/cli.md describes the scenarios and the figures."},
     {"config", kConfigVerb, Command::kConfigExplain, Arguments::kOne, "explain",
      "The only thing there is.", "show every option and where it comes from",
      "`coli config explain` shows the value of each option and where it came from."},

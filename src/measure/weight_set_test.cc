@@ -35,12 +35,12 @@ TEST(FillWithCodes, FloatsAreOfModerateSize) {
   }
 }
 
-TEST(WeightSet, ItsMatricesFillTheMemoryAndAreFinite) {
+// Also where the matrices of other formats have left their scales.
+TEST(WeightSet, ItsMatricesFillTheMemoryAndAreOfModerateSize) {
   constexpr MatrixShape kShape{256, 256};
   const AlignedBuffer memory = AlignedBuffer::Allocate(size_t{3} << 20).value();
+  FillWithCodes(memory.bytes());
   for (const NamedFormat& format : kMeasuredFormats) {
-    FillWithCodes(memory.bytes());
-
     const WeightSet weights(memory.bytes(), format.format, kShape, memory.size());
 
     EXPECT_EQ(weights.count(), memory.size() / WeightSet::Stride(format.format, kShape));
@@ -50,7 +50,7 @@ TEST(WeightSet, ItsMatricesFillTheMemoryAndAreFinite) {
       places.insert(weights.bytes(i));
       DecodeRow(weights.view(i), kShape.rows - 1, row.data());
       for (const float value : row) {
-        ASSERT_TRUE(std::isfinite(value)) << format.name;
+        ASSERT_LT(std::fabs(value), 0x1p4F) << format.name;
       }
     }
     EXPECT_EQ(places.size(), weights.count()) << format.name;
