@@ -1,12 +1,12 @@
 #include <algorithm>
-#include <atomic>
+#include <memory>
 #include <optional>
 #include <random>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "measure/disk_file.h"
+#include "measure/full_pool.h"
 #include "measure/scenario.h"
 
 namespace coli {
@@ -94,25 +94,21 @@ std::vector<Record> ChooseRecords(const Drive& drive, size_t count, std::mt19937
   return records;
 }
 
-// Bytes per second of reading `records`, piece by piece, kReaders of them at a time.
-Result<double> ReadRecords(const std::vector<Record>& records, const AlignedBuffer& buffer) {
-  std::atomic<size_t> next{0};
-  std::vector<Status> failures(kReaders);
+// Bytes per second of reading `records`, piece by piece, each reader one at a time.
+Result<double> ReadRecords(const std::vector<Record>& records, const AlignedBuffer& buffer,
+                           ThreadPool& readers) {
+  std::vector<Status> failures(readers.threads());
   const double begin = WallSeconds();
-  {
-    std::vector<std::jthread> readers;
-    for (uint32_t reader = 0; reader < kReaders; ++reader) {
-      readers.emplace_back([&, reader] {
-        const auto memory = buffer.bytes().subspan(reader * kPieceBytes, kPieceBytes);
-        for (size_t i = next++; i < records.size() * kPieces && failures[reader]; i = next++) {
-          const size_t from = i % kPieces * kPieceBytes;
-          const Record& record = records[i / kPieces];
-          failures[reader] = record.file->Read(
-              record.offset + from, memory.first(std::min(kPieceBytes, kRecordBytes - from)));
-        }
-      });
+  readers.ParallelFor(records.size() * kPieces, 1, [&](size_t i, size_t, size_t reader) {
+    if (!failures[reader]) {
+      return;
     }
-  }
+    const size_t from = i % kPieces * kPieceBytes;
+    const Record& record = records[i / kPieces];
+    const auto memory = buffer.bytes().subspan(reader * kPieceBytes, kPieceBytes);
+    failures[reader] = record.file->Read(record.offset + from,
+                                         memory.first(std::min(kPieceBytes, kRecordBytes - from)));
+  });
   const double seconds = WallSeconds() - begin;
   for (const Status& status : failures) {
     COLI_RETURN_IF_ERROR(status);
@@ -124,6 +120,7 @@ Status MeasureDrive(BenchSession& session, const Drive& drive) {
   const size_t records = session.quick() ? 2 : 16;
   COLI_ASSIGN_OR_RETURN(const AlignedBuffer buffer,
                         AlignedBuffer::Allocate(kReaders * kPieceBytes));
+  COLI_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadPool> readers, MakeFullPool(kReaders));
   std::mt19937_64 generator(1);
   Runs runs;
   Status status;
@@ -131,7 +128,7 @@ Status MeasureDrive(BenchSession& session, const Drive& drive) {
     for (const DiskFile& file : drive.files) {
       file.DropPages();
     }
-    const auto speed = ReadRecords(ChooseRecords(drive, records, generator), buffer);
+    const auto speed = ReadRecords(ChooseRecords(drive, records, generator), buffer, *readers);
     if (!speed) {
       status = tl::unexpected(speed.error());
     } else {
