@@ -277,7 +277,7 @@ Result<std::variant<CommandLine, PrintAndLeave>> ParseCommandLine(
     return PrintAndLeave{"coli " COLI_VERSION "\n"};
   }
   if (first == "help" || first == "--help" || first == "-h") {
-    if (words.size() == 1) {
+    if (words.size() == 1 || words[1] == "help" || words[1] == "--help") {
       return PrintAndLeave{MainHelp()};
     }
     const std::vector<std::string> ask = {"--help"};

@@ -245,6 +245,11 @@ Result<EngineFigures> MeasureEngine(BenchSession& session) {
     figures.answer_tokens = std::min(figures.answer_tokens, engine->context() / 2);
     figures.prompt_tokens = engine->context() - figures.answer_tokens;
   }
+  if (figures.answer_tokens < 2) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "a context to measure answers in: expected 4 positions or more, found {}",
+                engine->context());
+  }
   const Status status = MeasureRequests(session, *engine, needs, figures);
   if (!status && status.error().code != ErrorCode::kCancelled) {
     return tl::unexpected(status.error());

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "measure/table.h"
@@ -11,6 +15,9 @@ namespace {
 
 // Three significant digits, more before the point if there are.
 std::string Figure(double value) {
+  if (value >= 1e12) {
+    return fmt::format("{:.3g}", value);
+  }
   if (value >= 99.95) {
     return fmt::format("{:.0f}", value);
   }
@@ -28,9 +35,9 @@ std::string HostLine(const HostFacts& host) {
                      static_cast<double>(host.memory_bytes) * 0x1p-30, host.isa, host.version);
 }
 
-bool SameThing(const Measurement& a, const Measurement& b) {
-  return a.scenario == b.scenario && a.params == b.params && a.unit == b.unit;
-}
+// What is measured; two results with the same are compared.
+using Subject = std::tuple<std::string, Parameters, std::string>;
+Subject SubjectOf(const Measurement& m) { return {m.scenario, m.params, m.unit}; }
 
 std::vector<std::string> HostDifferences(const HostFacts& a, const HostFacts& b) {
   std::vector<std::string> differences;
@@ -73,23 +80,32 @@ std::string ReportTable(const BenchReport& report, TableStyle style) {
   return fmt::format("{}{}{}", HostLine(report.host), gap, Print(table, style));
 }
 
+bool Comparison::too_few_runs() const { return std::min(a->runs, b->runs) < kRunsWithASpread; }
+
 bool Comparison::within_spread() const {
   return std::abs(ratio() - 1) <= std::max(a->spread, b->spread);
 }
 
 ReportComparison Compare(const BenchReport& a, const BenchReport& b) {
-  ReportComparison comparison;
+  std::map<Subject, std::deque<const Measurement*>> unmatched;
   for (const Measurement& in_b : b.results) {
-    comparison.only_b.push_back(&in_b);
+    unmatched[SubjectOf(in_b)].push_back(&in_b);
   }
+  ReportComparison comparison;
+  std::set<const Measurement*> matched;
   for (const Measurement& in_a : a.results) {
-    const auto match = std::ranges::find_if(
-        comparison.only_b, [&](const Measurement* in_b) { return SameThing(in_a, *in_b); });
-    if (match == comparison.only_b.end()) {
+    const auto same = unmatched.find(SubjectOf(in_a));
+    if (same == unmatched.end() || same->second.empty()) {
       comparison.only_a.push_back(&in_a);
     } else {
-      comparison.both.push_back({&in_a, *match});
-      comparison.only_b.erase(match);
+      comparison.both.push_back({&in_a, same->second.front()});
+      matched.insert(same->second.front());
+      same->second.pop_front();
+    }
+  }
+  for (const Measurement& in_b : b.results) {
+    if (!matched.contains(&in_b)) {
+      comparison.only_b.push_back(&in_b);
     }
   }
   comparison.host_differences = HostDifferences(a.host, b.host);
@@ -107,7 +123,9 @@ std::string ComparisonTable(const ReportComparison& comparison, TableStyle style
   };
   for (const Comparison& c : comparison.both) {
     row(*c.a, Figure(c.a->value), Figure(c.b->value), fmt::format("{:.3f}", c.ratio()),
-        c.within_spread() ? "within the spread" : "");
+        c.too_few_runs()    ? "too few runs to tell"
+        : c.within_spread() ? "within the spread"
+                            : "");
   }
   for (const Measurement* m : comparison.only_a) {
     row(*m, Figure(m->value), "", "", "only in A");

@@ -34,6 +34,9 @@ struct Comparison {
   const Measurement* a;
   const Measurement* b;
   double ratio() const { return b->value / a->value; }
+  // One of them has too few runs for its spread to mean anything.
+  bool too_few_runs() const;
+  static constexpr uint64_t kRunsWithASpread = 3;
   // The difference is smaller than the larger spread of the two.
   bool within_spread() const;
 };

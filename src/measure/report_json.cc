@@ -56,15 +56,27 @@ Result<HostFacts> ReadHost(const Fields& host) {
   return facts;
 }
 
+// Every line of a table is as wide as its longest name.
+constexpr size_t kLongestName = 200;
+constexpr size_t kMostParameters = 20;
+
+Result<std::string> ReadName(const Fields& fields, const char* key) {
+  COLI_ASSIGN_OR_RETURN(std::string name, fields.String(key));
+  if (name.size() > kLongestName) {
+    return tl::unexpected(fields.Mismatch(key, fmt::format("at most {} bytes", kLongestName)));
+  }
+  return name;
+}
+
 Result<std::optional<Limit>> ReadLimit(const Fields& result) {
   COLI_ASSIGN_OR_RETURN(const std::optional<Fields> object, result.MaybeObject("limit"));
   if (!object) {
     return std::nullopt;
   }
   Limit limit;
-  COLI_ASSIGN_OR_RETURN(limit.what, object->String("what"));
+  COLI_ASSIGN_OR_RETURN(limit.what, ReadName(*object, "what"));
   COLI_ASSIGN_OR_RETURN(limit.value, object->Float("value", kSpeed));
-  COLI_ASSIGN_OR_RETURN(limit.unit, object->String("unit"));
+  COLI_ASSIGN_OR_RETURN(limit.unit, ReadName(*object, "unit"));
   return limit;
 }
 
@@ -75,6 +87,13 @@ Result<Parameters> ReadParameters(const Json* params, const std::string& where) 
   }
   Parameters read;
   for (const auto& [name, value] : params->get_ref<const Json::object_t&>()) {
+    const size_t bytes =
+        name.size() + (value.is_string() ? value.get_ref<const std::string&>().size() : 0);
+    if (bytes > kLongestName || read.size() == kMostParameters) {
+      return Fail(ErrorCode::kCorrupt,
+                  "{}: expected at most {} parameters of {} bytes, found {} and one of {}", where,
+                  kMostParameters, kLongestName, params->size(), bytes);
+    }
     if (value.is_string()) {
       read.emplace_back(name, value.get<std::string>());
     } else if (value.is_number_unsigned()) {
@@ -91,11 +110,11 @@ Result<Measurement> ReadMeasurement(const Json& value, std::string_view source,
                                     const std::string& place) {
   COLI_ASSIGN_OR_RETURN(const Fields result, Fields::Of(value, source, place + "."));
   Measurement m;
-  COLI_ASSIGN_OR_RETURN(m.scenario, result.String("scenario"));
+  COLI_ASSIGN_OR_RETURN(m.scenario, ReadName(result, "scenario"));
   COLI_ASSIGN_OR_RETURN(m.params, ReadParameters(FindMember(value, "params"),
                                                  fmt::format("{}: {}.params", source, place)));
   COLI_ASSIGN_OR_RETURN(m.value, result.Float("value", kSpeed));
-  COLI_ASSIGN_OR_RETURN(m.unit, result.String("unit"));
+  COLI_ASSIGN_OR_RETURN(m.unit, ReadName(result, "unit"));
   COLI_ASSIGN_OR_RETURN(m.limit, ReadLimit(result));
   COLI_ASSIGN_OR_RETURN(m.share_of_limit, result.MaybeFloat("share_of_limit", kSpeed));
   COLI_ASSIGN_OR_RETURN(m.runs, ReadCount(result, "runs"));

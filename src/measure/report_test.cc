@@ -79,6 +79,10 @@ TEST(ParseReport, ResultsThatAreNoneAreRefusedWithTheirNumber) {
               HasSubstr("a.json: results[0].params.rows: expected a text or a count, found"));
   EXPECT_THAT(ErrorOf(Changed("\"share_of_limit\":0.75", "\"share_of_limit\":null")),
               HasSubstr("results[0].share_of_limit: expected a number"));
+  EXPECT_THAT(ErrorOf(Changed("\"matvec\"", "\"" + std::string(201, 'm') + "\"")),
+              HasSubstr("results[0].scenario: expected at most 200 bytes"));
+  EXPECT_THAT(ErrorOf(Changed("\"int4-row\"", "\"" + std::string(201, 'm') + "\"")),
+              HasSubstr("results[0].params: expected at most 20 parameters of 200 bytes"));
   EXPECT_THAT(ErrorOf(Changed("{\"scenario\"", "1,{\"scenario\"")),
               HasSubstr("a.json: results[0]: expected an object, found 1"));
 }
@@ -147,6 +151,27 @@ TEST(Compare, ADifferenceBelowTheLargerSpreadIsSaidToBeOne) {
   EXPECT_THAT(ComparisonTable(Compare(a, within), TableStyle::kText),
               HasSubstr("1.070  within the spread\n"));
   EXPECT_THAT(ComparisonTable(Compare(a, beyond), TableStyle::kText), HasSubstr("1.090\n"));
+}
+
+TEST(Compare, AFewRunsTellNothing) {
+  const BenchReport a = Report({MatVec(10, 0)});
+  BenchReport b = Report({MatVec(20, 0)});
+  b.results[0].runs = 2;
+
+  EXPECT_THAT(ComparisonTable(Compare(a, b), TableStyle::kText),
+              HasSubstr("2.000  too few runs to tell\n"));
+}
+
+TEST(Compare, TheSameThingTwiceIsMatchedInOrder) {
+  const BenchReport a = Report({MemoryRead(10), MemoryRead(20)});
+  const BenchReport b = Report({MemoryRead(11), MemoryRead(22), MemoryRead(33)});
+
+  const ReportComparison comparison = Compare(a, b);
+
+  ASSERT_EQ(comparison.both.size(), 2u);
+  EXPECT_EQ(comparison.both[0].b, &b.results[0]);
+  EXPECT_EQ(comparison.both[1].b, &b.results[1]);
+  EXPECT_THAT(comparison.only_b, ElementsAre(&b.results[2]));
 }
 
 TEST(Compare, NamesWhatDiffersBetweenTheHosts) {

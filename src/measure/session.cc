@@ -49,7 +49,9 @@ BenchSession::BenchSession(BenchOptions options, const KernelTable* kernels,
 
 Result<std::span<std::byte>> BenchSession::Memory() {
   if (!memory_) {
-    const uint64_t available = AvailableMemoryBytes();
+    const uint64_t named = options_.engine.ram_bytes;
+    const uint64_t available =
+        named != 0 ? std::min(named, AvailableMemoryBytes()) : AvailableMemoryBytes();
     size_t bytes = quick() ? kLeastMemoryBytes : kMemoryBytes;
     while (bytes > kLeastMemoryBytes && bytes > available / 2) {
       bytes -= kLeastMemoryBytes;
