@@ -1,7 +1,9 @@
 #include "measure/disk_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -137,6 +139,10 @@ Status DiskFile::Measure() {
 
 void DiskFile::GoDirect() {
 #ifdef O_DIRECT
+  struct statfs facts{};
+  if (::fstatfs(descriptor_, &facts) == 0 && facts.f_type == TMPFS_MAGIC) {
+    return;  // it takes the flag, but it is the page cache
+  }
   const int flags = ::fcntl(descriptor_, F_GETFL);
   if (flags < 0 || ::fcntl(descriptor_, F_SETFL, flags | O_DIRECT) != 0) {
     return;

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
 
 #include <algorithm>
 
@@ -71,6 +73,19 @@ TEST(DiskFile, WhatIsNoFileIsRefused) {
   EXPECT_THAT(none.error().message, HasSubstr("none: cannot open: "));
   ASSERT_FALSE(folder);
   EXPECT_THAT(folder.error().message, HasSubstr("not a regular file"));
+}
+
+// It takes the flag for direct reads, but there is no drive behind it.
+TEST(DiskFile, AFileInMemoryIsNotReadPastThePageCache) {
+  struct statfs facts{};
+  if (::statfs("/dev/shm", &facts) != 0 || facts.f_type != TMPFS_MAGIC) {
+    GTEST_SKIP() << "/dev/shm is not in memory here";
+  }
+  const auto file = DiskFile::MakeTemporary("/dev/shm", 2 * DiskFile::kAlignment, {});
+  if (!file) {
+    GTEST_SKIP() << file.error().message;  // small in some containers
+  }
+  EXPECT_FALSE(file->direct());
 }
 
 }  // namespace

@@ -6,11 +6,14 @@
 
 namespace coli {
 
+std::string ValueText(const Parameter& value) {
+  return std::visit([](const auto& shown) { return fmt::format("{}", shown); }, value);
+}
+
 std::string ParametersText(const Parameters& params) {
   std::string text;
   for (const auto& [name, value] : params) {
-    text += fmt::format("{}{} ", text.empty() ? "" : ", ", name);
-    std::visit([&](const auto& shown) { text += fmt::format("{}", shown); }, value);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, ValueText(value));
   }
   return text;
 }

@@ -54,6 +54,7 @@ struct BenchReport {
   std::vector<Measurement> results;
 };
 
+std::string ValueText(const Parameter& value);
 // "rows 16, format int4-row".
 std::string ParametersText(const Parameters& params);
 

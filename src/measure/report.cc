@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -21,7 +22,7 @@ std::string Figure(double value) {
   if (value >= 99.95) {
     return fmt::format("{:.0f}", value);
   }
-  return value >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.3g}", value);
+  return value >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
 }
 
 std::string Percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
@@ -64,20 +65,84 @@ std::string LimitingResource(const Measurement& measurement) {
   return what == kMemoryRead ? "memory" : what == kProductsAlone ? "computing" : "";
 }
 
-std::string ReportTable(const BenchReport& report, TableStyle style) {
+namespace {
+
+// "memory read 21.8"; empty without a limit.
+std::string LimitText(const Measurement& m) {
+  return m.limit ? fmt::format("{} {}", m.limit->what, Figure(m.limit->value)) : std::string();
+}
+
+std::string ShareText(const Measurement& m) {
+  return m.share_of_limit ? Percent(*m.share_of_limit) : std::string();
+}
+
+std::string OneTable(std::span<const Measurement> results) {
   Table table{.header = {"scenario", "parameters", "value", "unit", "limit", "share", "runs",
                          "spread", "limited by"},
               .rows = {},
               .right = {false, false, true, false, true, true, true, true, false}};
-  for (const Measurement& m : report.results) {
-    table.rows.push_back(
-        {m.scenario, ParametersText(m.params), Figure(m.value), m.unit,
-         m.limit ? fmt::format("{}: {}", m.limit->what, Figure(m.limit->value)) : std::string(),
-         m.share_of_limit ? Percent(*m.share_of_limit) : std::string(), fmt::format("{}", m.runs),
-         Percent(m.spread), LimitingResource(m)});
+  for (const Measurement& m : results) {
+    table.rows.push_back({m.scenario, ParametersText(m.params), Figure(m.value), m.unit,
+                          LimitText(m), ShareText(m), fmt::format("{}", m.runs), Percent(m.spread),
+                          LimitingResource(m)});
   }
-  const std::string_view gap = style == TableStyle::kText ? "" : "\n";
-  return fmt::format("{}{}{}", HostLine(report.host), gap, Print(table, style));
+  return table.Markdown();
+}
+
+// A narrow table: what all rows have in common is in its first line, other parameters are columns.
+std::string ScenarioTable(std::span<const Measurement> results) {
+  const Measurement& first = results.front();
+  Parameters common;
+  Table table;
+  std::vector<size_t> columns;  // the parameters in which rows differ
+  for (size_t p = 0; p < first.params.size(); ++p) {
+    if (std::ranges::all_of(results,
+                            [&](const auto& m) { return m.params[p] == first.params[p]; })) {
+      common.push_back(first.params[p]);
+    } else {
+      columns.push_back(p);
+      table.header.push_back(first.params[p].first);
+    }
+  }
+  table.right.assign(columns.size(), false);
+  for (const char* name : {"value", "limit", "share", "spread", "limited by"}) {
+    table.header.emplace_back(name);
+    table.right.push_back(table.header.back() != "limited by");
+  }
+  for (const Measurement& m : results) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    for (const size_t p : columns) {
+      row.push_back(ValueText(m.params[p].second));
+    }
+    row.insert(row.end(), {fmt::format("{} {}", Figure(m.value), m.unit), LimitText(m),
+                           ShareText(m), Percent(m.spread), LimitingResource(m)});
+  }
+  return fmt::format("\n{}{}{}\n{}", first.scenario, common.empty() ? "" : ": ",
+                     ParametersText(common), table.Text());
+}
+
+// Whether a table may have a row for both.
+bool SameColumns(const Measurement& a, const Measurement& b) {
+  return a.scenario == b.scenario &&
+         std::ranges::equal(a.params, b.params, {}, &Parameters::value_type::first,
+                            &Parameters::value_type::first);
+}
+
+}  // namespace
+
+std::string ReportTable(const BenchReport& report, TableStyle style) {
+  std::string text = HostLine(report.host);
+  if (style == TableStyle::kMarkdown) {
+    return text + "\n" + OneTable(report.results);
+  }
+  for (std::span<const Measurement> rest = report.results; !rest.empty();) {
+    const auto other = std::ranges::find_if_not(
+        rest, [&](const Measurement& m) { return SameColumns(rest.front(), m); });
+    const auto rows = static_cast<size_t>(other - rest.begin());
+    text += ScenarioTable(rest.first(rows));
+    rest = rest.subspan(rows);
+  }
+  return text;
 }
 
 bool Comparison::too_few_runs() const { return std::min(a->runs, b->runs) < kRunsWithASpread; }

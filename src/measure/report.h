@@ -21,8 +21,8 @@ Result<BenchReport> ParseReport(std::string_view text, std::string_view source);
 
 enum class TableStyle : uint8_t { kText, kMarkdown };
 
-// A line about the host, and a table of the results. The last column names the resource that limits
-// the speed, where it is known.
+// A line about the host, and the results: a table for each scenario, as Markdown one for all. The
+// last column names the resource that limits the speed, where it is known.
 std::string ReportTable(const BenchReport& report, TableStyle style);
 
 // What limits a measurement: "memory" if it comes close to reading memory, "computing" if it comes

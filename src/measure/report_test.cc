@@ -91,8 +91,29 @@ TEST(ReportTable, ShowsShareAndWhatLimits) {
   const std::string table = ReportTable(Report({MatVec(17, 0.02)}), TableStyle::kMarkdown);
 
   EXPECT_THAT(table, HasSubstr("Some CPU, 2 cores, 24.0 GiB, avx2; colibri 0.1.0\n"));
-  EXPECT_THAT(table, HasSubstr("| matvec | format int4-row, rows 1 | 17.0 | GB/s | memory read: "
+  EXPECT_THAT(table, HasSubstr("| matvec | format int4-row, rows 1 | 17.0 | GB/s | memory read "
                                "20.0 | 85 % | 5 | 2 % | memory |\n"));
+}
+
+TEST(ReportTable, AScenarioIsATableWithWhatDiffersAsColumns) {
+  Measurement batch = MatVec(9, 0);
+  batch.params.back().second = uint64_t{16};
+  batch.limit.reset();
+  batch.share_of_limit.reset();
+  const std::string table =
+      ReportTable(Report({MemoryRead(20), MatVec(17, 0.02), batch}), TableStyle::kText);
+
+  EXPECT_EQ(table,
+            "Some CPU, 2 cores, 24.0 GiB, avx2; colibri 0.1.0\n"
+            "\n"
+            "memory.read\n"
+            "    value  limit  share  spread  limited by\n"
+            "20.0 GB/s                   0 %\n"
+            "\n"
+            "matvec: format int4-row\n"
+            "rows      value             limit  share  spread  limited by\n"
+            "1     17.0 GB/s  memory read 20.0   85 %     2 %  memory\n"
+            "16    9.00 GB/s                              0 %\n");
 }
 
 TEST(LimitingResource, IsThatOfTheLimitThatIsReached) {

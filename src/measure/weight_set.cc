@@ -14,10 +14,15 @@ void FillWithCodes(std::span<std::byte> memory) {
   // exponents below 2.
   constexpr uint64_t kCleared = 0x4040404040404040U;
   constexpr uint64_t kSet = 0x2020202020202020U;
+  constexpr size_t kStockBytes = (size_t{1} << 20) + sizeof(uint64_t);  // no matrix repeats so
   std::mt19937_64 generator(1);
-  for (size_t i = 0; i + sizeof(uint64_t) <= memory.size(); i += sizeof(uint64_t)) {
+  const auto stock = memory.first(std::min(memory.size(), kStockBytes));
+  for (size_t i = 0; i + sizeof(uint64_t) <= stock.size(); i += sizeof(uint64_t)) {
     const uint64_t word = (generator() & ~kCleared) | kSet;
-    std::memcpy(memory.data() + i, &word, sizeof(word));
+    std::memcpy(stock.data() + i, &word, sizeof(word));
+  }
+  for (size_t i = stock.size(); i < memory.size(); i += stock.size()) {
+    std::memcpy(memory.data() + i, stock.data(), std::min(stock.size(), memory.size() - i));
   }
 }
 
