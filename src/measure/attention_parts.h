@@ -18,7 +18,8 @@ ModelConfig Glm52Attention();
 
 void FillNormal(std::span<float> values, std::mt19937_64& generator);
 
-// Fills all positions of all layers, from a stock of rows that no period of the layout repeats.
+// Fills all positions of all layers, from a prime number of different rows: those that are a power
+// of two apart differ.
 void FillCache(const ModelConfig& config, std::mt19937_64& generator, KvCache& cache);
 
 // Hands out matrices one after the other, in memory that FillWithCodes has filled and that must

@@ -8,8 +8,7 @@ namespace coli {
 
 Result<PairedRounds> PairedRounds::Create(uint32_t threads) {
   COLI_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, MakeFullPool(threads));
-  static const size_t kCores = PhysicalCores().count();
-  return PairedRounds(std::move(pool), threads > kCores);
+  return PairedRounds(std::move(pool), threads > PhysicalCores().count());
 }
 
 }  // namespace coli

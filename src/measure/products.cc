@@ -40,9 +40,7 @@ void Together(BenchSession& session, ProductBench& bench, const ProductBench::Ca
     gains.Add(seconds.alone * c.tokens / seconds.together);
   });
   session.Add(Summarize("matmul", params, "GMAC/s per thread", products, kMemoryRead, reads));
-  Runs rows;
-  rows.Add(c.tokens);
-  session.Add(Summarize("matmul", params, "x one by one", gains, "rows", rows));
+  session.Add(Summarize("matmul", params, "x one by one", gains));
 }
 
 // measure(bench, case, parameters) for every format and shape.
