@@ -115,9 +115,11 @@ ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory dire
       max_experts_(options.max_experts),
       io_(std::move(io)) {
   std::map<uint64_t, size_t> count_by_cost;
+  std::vector<size_t> experts_by_layer;
   size_t experts = 0;
   for (const auto& layer : directory_) {
     slot_of_.emplace_back(layer.size(), kNoSlot);
+    experts_by_layer.push_back(layer.size());
     experts += layer.size();
     for (const ExpertRecord& record : layer) {
       ++count_by_cost[SlotBytes(record)];
@@ -131,6 +133,7 @@ ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory dire
         std::min({experts, options.max_experts.value_or(experts), static_cast<size_t>(by_bytes)});
     slot_bytes_ = count_by_cost.rbegin()->first;
   }
+  policy_->Prepare(experts_by_layer);
 }
 
 ExpertStore::~ExpertStore() = default;
