@@ -222,7 +222,9 @@ Result<std::optional<ExpertStore::Ready>> ExpertStore::Next() {
 void ExpertStore::WaitForArrival() {
   const auto start = std::chrono::steady_clock::now();
   while (ready_.empty() && !error_ && io_->in_flight() > 0) {
-    Complete(io_->Wait());
+    if (const auto completion = io_->Wait(kClosePatience)) {
+      Complete(*completion);
+    }
     StartReads();  // a read that an earlier batch abandoned may have kept the last slot busy
   }
   const auto waited = std::chrono::steady_clock::now() - start;

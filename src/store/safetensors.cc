@@ -263,7 +263,7 @@ SafetensorsFile::SafetensorsFile(File file, SafetensorsHeader header, uint64_t d
     : file_(std::move(file)), header_(std::move(header)), data_begin_(data_begin) {}
 
 Result<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std::filesystem::path& path) {
-  COLI_ASSIGN_OR_RETURN(File file, File::OpenRead(path));
+  COLI_ASSIGN_OR_RETURN(File file, File::OpenRead(path, DirectReads::kTry));
   std::array<std::byte, SafetensorsHeader::kLengthBytes> prefix{};
   if (file.size() >= prefix.size()) {
     COLI_RETURN_IF_ERROR(file.ReadExact(0, prefix));

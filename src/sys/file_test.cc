@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sys/aligned_buffer.h"
 #include "sys/testing/temp_directory.h"
 
 namespace coli {
@@ -146,6 +147,53 @@ TEST(ReadTextFile, GivesTheWholeTextUpToTheLimit) {
   ASSERT_FALSE(over);
   EXPECT_EQ(over.error().code, ErrorCode::kCorrupt);
   EXPECT_THAT(over.error().message, HasSubstr("expected at most 4 bytes, found 5"));
+}
+
+TEST(File, ReadsGoPastThePageCacheOnlyWhereThatWasAskedForAndEverythingIsAligned) {
+  const TempDirectory directory;
+  WriteFile(directory / "f", PatternBytes(10'000, 1));
+  const auto buffer = AlignedBuffer::Allocate(2 * kDirectAlignment);
+  const auto cached = File::OpenRead(directory / "f");
+  const auto file = File::OpenRead(directory / "f", DirectReads::kTry);
+
+  EXPECT_FALSE(cached->direct());
+  EXPECT_EQ(cached->why_not_direct(), "not asked for");
+  EXPECT_FALSE(cached->SuitsDirect(0, buffer->bytes()));
+  EXPECT_EQ(file->direct(), file->why_not_direct().empty());
+  EXPECT_EQ(file->SuitsDirect(kDirectAlignment, buffer->bytes()), file->direct());
+  EXPECT_FALSE(file->SuitsDirect(1, buffer->bytes()));
+  EXPECT_FALSE(file->SuitsDirect(0, buffer->bytes().subspan(1)));
+  EXPECT_FALSE(file->SuitsDirect(0, buffer->bytes().first(kDirectAlignment + 1)));
+}
+
+TEST(File, AFileInMemoryHasNoPageCacheToPass) {
+  const std::filesystem::path path = "/dev/shm/colibri-file-test";
+  std::error_code error;
+  if (!fs::is_directory("/dev/shm", error)) {
+    GTEST_SKIP() << "no /dev/shm";
+  }
+  WriteFile(path, "0123456789");
+  const auto file = File::OpenRead(path, DirectReads::kTry);
+  fs::remove(path);
+
+  ASSERT_TRUE(file);
+  EXPECT_FALSE(file->direct());
+  EXPECT_EQ(file->why_not_direct(), "the file system is in memory");
+}
+
+TEST(File, ARefusalIsRememberedAndMovesWithTheFile) {
+  const TempDirectory directory;
+  WriteFile(directory / "f", PatternBytes(10'000, 1));
+  auto file = File::OpenRead(directory / "f", DirectReads::kTry);
+  if (!file->direct()) {
+    GTEST_SKIP() << file->why_not_direct();
+  }
+
+  file->RefuseDirect(EINVAL);
+  const File moved = *std::move(file);
+
+  EXPECT_FALSE(moved.direct());
+  EXPECT_EQ(moved.why_not_direct(), "Invalid argument");
 }
 
 }  // namespace

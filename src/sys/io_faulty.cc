@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "sys/read_queue.h"
 
 namespace coli {
 namespace {
@@ -20,59 +20,106 @@ class IoFaulty final : public IoEngine {
         random_(script_.shuffle_seed.value_or(0)) {}
 
   void Submit(const ReadRequest& request) override;
-  ReadCompletion Wait() override;
+  std::optional<ReadCompletion> Wait(std::chrono::milliseconds patience) override;
   std::optional<ReadCompletion> Poll() override;
-  size_t in_flight() const override { return inner_->in_flight() + held_.size(); }
+  bool Cancel(uint64_t tag) override;
+  bool Promote(uint64_t tag) override;
+  bool Close(std::chrono::milliseconds patience) override;
+  size_t in_flight() const override { return planned_.size() + held_.size(); }
+  IoStats stats() const override { return inner_->stats(); }
   std::string_view name() const override { return "faulty"; }
+  size_t depth() const override { return script_.depth; }
 
  private:
+  struct Planned {
+    uint64_t tag;  // the caller's
+    ReadFault fault;
+  };
   struct Held {
-    size_t number;
     ReadFault fault;
     ReadCompletion completion;
   };
 
-  void CollectInner();
+  void Begin();
+  Held Finish(const ReadRequest& request, ReadFault fault);
+  std::optional<uint64_t> NumberOf(uint64_t tag) const;
   void PassOneTurn();
-  std::optional<ReadCompletion> TakeEligible(bool may_wait);
+  std::optional<Held> TakeEligible(bool may_wait);
 
   std::unique_ptr<IoEngine> inner_;
   FaultScript script_;
   std::mt19937_64 random_;
   size_t submitted_ = 0;
   std::map<std::pair<const File*, uint64_t>, size_t> repetitions_;
-  std::map<size_t, std::pair<uint64_t, ReadFault>>
-      running_;             // number -> the caller's tag, what to do afterwards
-  std::vector<Held> held_;  // finished, by number
+  ReadQueue queue_;                      // reads that have not begun; their tags are numbers
+  std::map<uint64_t, Planned> planned_;  // of those, and of the cancelled, by number
+  std::vector<Held> held_;               // finished, in the order in which they began
 };
 
 void IoFaulty::Submit(const ReadRequest& request) {
   const size_t number = submitted_++;
   const size_t repetition = repetitions_[{request.file, request.offset}]++;
-  ReadFault fault = script_.decide ? script_.decide({number, repetition, request}) : ReadFault{};
-  if (!fault.error) {
-    running_[number] = {request.tag, std::move(fault)};
-    inner_->Submit({request.file, request.offset, request.destination, number});
-    return;
-  }
-  const size_t arrived = std::min(fault.bytes_before_error, request.destination.size());
-  Status status = request.file->ReadExact(request.offset, request.destination.first(arrived));
-  if (status) {
-    status = tl::unexpected<Error>(*fault.error);
-  }
-  held_.push_back({number, std::move(fault), {request.tag, std::move(status)}});
+  planned_[number] = {request.tag,
+                      script_.decide ? script_.decide({number, repetition, request}) : ReadFault{}};
+  ReadRequest numbered = request;
+  numbered.tag = number;
+  queue_.Push(numbered);
 }
 
-void IoFaulty::CollectInner() {
-  while (inner_->in_flight() > 0) {
-    ReadCompletion done = inner_->Wait();
-    const auto entry = running_.extract(static_cast<size_t>(done.tag));
-    COLI_CHECK(!entry.empty());
-    held_.push_back(
-        {entry.key(), entry.mapped().second, {entry.mapped().first, std::move(done.status)}});
+void IoFaulty::Begin() {
+  while (const auto cancelled = queue_.Poll()) {
+    const auto entry = planned_.extract(cancelled->tag);
+    held_.push_back({{}, {entry.mapped().tag, cancelled->status}});
   }
-  std::sort(held_.begin(), held_.end(),
-            [](const Held& a, const Held& b) { return a.number < b.number; });
+  while (held_.size() < script_.depth) {
+    const auto request = queue_.Take();
+    if (!request) {
+      return;
+    }
+    const auto entry = planned_.extract(request->tag);
+    Held held = Finish(*request, std::move(entry.mapped().fault));
+    held.completion.tag = entry.mapped().tag;
+    held_.push_back(std::move(held));
+  }
+}
+
+IoFaulty::Held IoFaulty::Finish(const ReadRequest& request, ReadFault fault) {
+  ReadRequest part = request;
+  if (fault.error) {
+    part.destination =
+        part.destination.first(std::min(fault.bytes_before_error, part.destination.size()));
+  }
+  inner_->Submit(part);
+  std::optional<ReadCompletion> done;
+  while (!done) {
+    done = inner_->Wait(std::chrono::seconds(1));
+  }
+  if (fault.error && done->status) {
+    done->status = tl::unexpected<Error>(*fault.error);
+  }
+  return {std::move(fault), *std::move(done)};
+}
+
+std::optional<uint64_t> IoFaulty::NumberOf(uint64_t tag) const {
+  const auto found =
+      std::ranges::find_if(planned_, [&](const auto& e) { return e.second.tag == tag; });
+  return found == planned_.end() ? std::nullopt : std::optional(found->first);
+}
+
+bool IoFaulty::Cancel(uint64_t tag) {
+  const auto number = NumberOf(tag);
+  return number && queue_.Cancel(*number);
+}
+
+bool IoFaulty::Promote(uint64_t tag) {
+  const auto number = NumberOf(tag);
+  return number && queue_.Promote(*number);
+}
+
+bool IoFaulty::Close(std::chrono::milliseconds patience) {
+  queue_.Close(std::chrono::milliseconds(0));
+  const bool hangs = std::ranges::any_of(held_, [](const Held& held) { return held.fault.hang; });
+  return inner_->Close(patience) && !hangs;
 }
 
 void IoFaulty::PassOneTurn() {
@@ -81,11 +128,11 @@ void IoFaulty::PassOneTurn() {
   }
 }
 
-std::optional<ReadCompletion> IoFaulty::TakeEligible(bool may_wait) {
+std::optional<IoFaulty::Held> IoFaulty::TakeEligible(bool may_wait) {
   std::vector<size_t> eligible;
   for (size_t i = 0; i < held_.size(); ++i) {
     const ReadFault& fault = held_[i].fault;
-    if (fault.hold_back == 0 && (may_wait || fault.delay.count() == 0)) {
+    if (!fault.hang && fault.hold_back == 0 && (may_wait || fault.delay.count() == 0)) {
       eligible.push_back(i);
     }
   }
@@ -96,23 +143,36 @@ std::optional<ReadCompletion> IoFaulty::TakeEligible(bool may_wait) {
   const size_t chosen = eligible[script_.shuffle_seed ? random_() % eligible.size() : 0];
   Held held = std::move(held_[chosen]);
   held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(chosen));
-  std::this_thread::sleep_for(held.fault.delay);
-  return std::move(held.completion);
+  return held;
 }
 
-ReadCompletion IoFaulty::Wait() {
-  CollectInner();
-  COLI_CHECK(!held_.empty());
-  while (true) {
-    if (auto completion = TakeEligible(true)) {
-      return *std::move(completion);
+std::optional<ReadCompletion> IoFaulty::Wait(std::chrono::milliseconds patience) {
+  Begin();
+  const auto hangs = [](const Held& held) { return held.fault.hang; };
+  while (!std::ranges::all_of(held_, hangs)) {
+    auto held = TakeEligible(true);
+    if (!held) {
+      continue;
     }
+    if (held->fault.delay > patience) {
+      std::this_thread::sleep_for(patience);
+      held->fault.delay -= patience;
+      held_.push_back(*std::move(held));
+      return std::nullopt;
+    }
+    std::this_thread::sleep_for(held->fault.delay);
+    return std::move(held->completion);
   }
+  if (!held_.empty()) {
+    std::this_thread::sleep_for(patience);
+  }
+  return std::nullopt;
 }
 
 std::optional<ReadCompletion> IoFaulty::Poll() {
-  CollectInner();
-  return TakeEligible(false);
+  Begin();
+  auto held = TakeEligible(false);
+  return held ? std::optional(std::move(held->completion)) : std::nullopt;
 }
 
 }  // namespace

@@ -1,14 +1,15 @@
 // An IoEngine that misbehaves on purpose, as a script says: for tests of everything that reads.
 //
 // Deterministic: the same submissions and the same script give the same completions in the same
-// order, whatever the engine inside does, because all reads that are in flight are finished first
-// and only then the next completion is chosen.
+// order, whatever the engine inside does: reads begin only in Wait and Poll, as many as `depth`
+// allows, all that have begun are finished first, and only then the next completion is chosen.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -23,6 +24,7 @@ struct ReadFault {
   size_t bytes_before_error = 0;       // a short read: this many bytes arrive, then the error
   size_t hold_back = 0;                // completions of other reads, or polls, that come first
   std::chrono::microseconds delay{0};  // Wait takes this long longer; Poll does not see it
+  bool hang = false;                   // never completes; Wait loses its patience
 };
 
 // What the script knows of the read it decides about.
@@ -34,8 +36,10 @@ struct ReadAttempt {
 
 struct FaultScript {
   std::function<ReadFault(const ReadAttempt&)> decide;  // none: no faults
-  // Completions in a random order; none: in order of submission.
+  // Completions in a random order; none: in the order in which reads begin.
   std::optional<uint64_t> shuffle_seed;
+  size_t depth =
+      std::numeric_limits<size_t>::max();  // reads that have begun and are not handed back
 };
 
 // Every read fails the first `times` times it is tried (the same file and offset again is a

@@ -19,6 +19,7 @@ using coli::testing::WriteFile;
 using ::testing::ElementsAre;
 
 constexpr size_t kPiece = 1'000;
+constexpr std::chrono::seconds kPatience{60};  // more than any read takes
 
 class IoFaultyTest : public ::testing::Test {
  protected:
@@ -35,7 +36,7 @@ class IoFaultyTest : public ::testing::Test {
     }
     std::vector<uint64_t> order;
     while (io->in_flight() > 0) {
-      ReadCompletion done = io->Wait();
+      const ReadCompletion done = io->Wait(kPatience).value();
       statuses_[done.tag] = done.status;
       order.push_back(done.tag);
     }
@@ -109,7 +110,7 @@ TEST_F(IoFaultyTest, FailFirstRecognisesRepetitions) {
 
   for (int i = 0; i < 3; ++i) {
     io->Submit({&file, 0, bytes, 0});
-    succeeded.push_back(io->Wait().status.has_value());
+    succeeded.push_back(io->Wait(kPatience).value().status.has_value());
   }
 
   EXPECT_THAT(succeeded, ElementsAre(false, false, true));
@@ -132,6 +133,61 @@ TEST_F(IoFaultyTest, PollFindsNothingWhileAReadIsHeldBack) {
   const auto done = io->Poll();
   ASSERT_TRUE(done);
   EXPECT_EQ(done->tag, 9U);
+}
+
+TEST_F(IoFaultyTest, ReadsBeginAsDepthAllowsAndTheOthersCanBeCancelledAndPromoted) {
+  const File file = File::OpenRead(directory_ / "f").value();
+  const auto io = MakeIoFaulty(MakeIoThreads(2), {.decide = {}, .shuffle_seed = {}, .depth = 1});
+  std::vector<std::vector<std::byte>> pieces(6, std::vector<std::byte>(kPiece));
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    io->Submit({&file, i * kPiece, pieces[i], i, i == 3 ? Urgency::kDemand : Urgency::kAhead});
+  }
+
+  std::vector<uint64_t> order = {io->Wait(kPatience).value().tag};
+  EXPECT_TRUE(io->Promote(4));
+  EXPECT_TRUE(io->Cancel(1));
+  EXPECT_FALSE(io->Cancel(3)) << "it is complete";
+  while (io->in_flight() > 0) {
+    order.push_back(io->Wait(kPatience).value().tag);
+  }
+
+  EXPECT_THAT(order, ElementsAre(3, 1, 4, 0, 2, 5));
+}
+
+TEST_F(IoFaultyTest, AReadThatHangsOutlastsEveryPatience) {
+  FaultScript script;
+  script.decide = [](const ReadAttempt& attempt) {
+    ReadFault fault;
+    fault.hang = attempt.number == 0;
+    return fault;
+  };
+  const File file = File::OpenRead(directory_ / "f").value();
+  const auto io = MakeIoFaulty(MakeIoThreads(1), script);
+  std::vector<std::byte> bytes(kPiece);
+  io->Submit({&file, 0, bytes, 0});
+  io->Submit({&file, 0, bytes, 1});
+
+  EXPECT_EQ(io->Wait(kPatience).value().tag, 1U);
+  EXPECT_FALSE(io->Wait(std::chrono::milliseconds(1)));
+  EXPECT_FALSE(io->Poll());
+  EXPECT_EQ(io->in_flight(), 1U);
+  EXPECT_FALSE(io->Close(kPatience));
+}
+
+TEST_F(IoFaultyTest, ADelayIsSharedByAllWhoWait) {
+  FaultScript script;
+  script.decide = [](const ReadAttempt&) {
+    ReadFault fault;
+    fault.delay = std::chrono::milliseconds(5);
+    return fault;
+  };
+  const File file = File::OpenRead(directory_ / "f").value();
+  const auto io = MakeIoFaulty(MakeIoThreads(1), script);
+  std::vector<std::byte> bytes(kPiece);
+  io->Submit({&file, 0, bytes, 0});
+
+  EXPECT_FALSE(io->Wait(std::chrono::milliseconds(3)));
+  EXPECT_TRUE(io->Wait(std::chrono::milliseconds(3)));
 }
 
 }  // namespace

@@ -1,50 +1,67 @@
 #include "sys/io_threads.h"
 
-#include <condition_variable>
-#include <deque>
-#include <mutex>
+#include <unistd.h>
+
+#include <cerrno>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "sys/queued_engine.h"
 
 namespace coli {
 namespace {
 
-class IoThreads final : public IoEngine {
- public:
-  explicit IoThreads(size_t threads);
-  ~IoThreads() override;
+// What a worker needs: its own, so that it can be left behind in a read that hangs.
+struct Worker {
+  std::shared_ptr<ReadQueue> queue;
+  IoThreadsOptions options;
 
-  void Submit(const ReadRequest& request) override;
-  ReadCompletion Wait() override;
-  std::optional<ReadCompletion> Poll() override;
-  size_t in_flight() const override { return in_flight_; }
-  std::string_view name() const override { return "threads"; }
+  void Run() const {
+    while (const auto request = queue->WaitToTake()) {
+      if (!Read(*request)) {
+        return;
+      }
+    }
+  }
 
- private:
-  void Work();
-  ReadCompletion TakeLocked();
-
-  size_t in_flight_ = 0;  // of the submitting thread only
-
-  std::mutex mutex_;
-  std::condition_variable work_ready_;
-  std::condition_variable read_done_;
-  std::deque<ReadRequest> queue_;
-  std::deque<ReadCompletion> done_;
-  bool stop_ = false;
-  std::vector<std::jthread> workers_;  // last: they end before what they use
+  // False: the engine gave up on the read.
+  bool Read(const ReadRequest& request) const {
+    FileRead read(request, options.direct);
+    while (!read.over()) {
+      const FileRead::Call call = read.Next();
+      if (!queue->Advance(read, options.read(call.descriptor, call.destination, call.offset))) {
+        return false;
+      }
+    }
+    queue->Finish(read);
+    return true;
+  }
 };
 
-IoThreads::IoThreads(size_t threads) {
-  COLI_CHECK(threads >= 1);
-  workers_.reserve(threads);
+class IoThreads final : public QueuedEngine {
+ public:
+  explicit IoThreads(IoThreadsOptions options);
+  ~IoThreads() override { Close(kClosePatience); }
+
+  void Submit(const ReadRequest& request) override;
+  bool Close(std::chrono::milliseconds patience) override;
+  std::string_view name() const override { return "threads"; }
+  size_t depth() const override { return std::max<size_t>(threads_.size(), 1); }
+
+ private:
+  const Worker worker_;
+  std::vector<std::thread> threads_;
+};
+
+IoThreads::IoThreads(IoThreadsOptions options) : worker_{queue(), std::move(options)} {
+  COLI_CHECK(worker_.options.threads >= 1);
+  threads_.reserve(worker_.options.threads);
   try {
-    for (size_t i = 0; i < threads; ++i) {
-      workers_.emplace_back([this] { Work(); });
+    for (size_t i = 0; i < worker_.options.threads; ++i) {
+      threads_.emplace_back([worker = worker_] { worker.Run(); });
     }
   } catch (const std::system_error&) {
     // The system gives no more threads: fewer reads run at once, and with none at all Submit reads
@@ -52,71 +69,31 @@ IoThreads::IoThreads(size_t threads) {
   }
 }
 
-IoThreads::~IoThreads() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  work_ready_.notify_all();
-  workers_.clear();
-}
-
 void IoThreads::Submit(const ReadRequest& request) {
-  ++in_flight_;
-  if (workers_.empty()) {
-    done_.push_back({request.tag, request.file->ReadExact(request.offset, request.destination)});
-    return;
+  QueuedEngine::Submit(request);
+  if (threads_.empty()) {
+    worker_.Read(*queue()->Take());
   }
-  {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(request);
-  }
-  work_ready_.notify_one();
 }
 
-ReadCompletion IoThreads::Wait() {
-  COLI_CHECK(in_flight_ > 0);
-  std::unique_lock lock(mutex_);
-  read_done_.wait(lock, [this] { return !done_.empty(); });
-  return TakeLocked();
-}
-
-std::optional<ReadCompletion> IoThreads::Poll() {
-  const std::lock_guard lock(mutex_);
-  if (done_.empty()) {
-    return std::nullopt;
+bool IoThreads::Close(std::chrono::milliseconds patience) {
+  const bool ended = queue()->Close(patience);
+  for (std::thread& thread : std::exchange(threads_, {})) {
+    ended ? thread.join() : thread.detach();
   }
-  return TakeLocked();
-}
-
-ReadCompletion IoThreads::TakeLocked() {
-  ReadCompletion completion = std::move(done_.front());
-  done_.pop_front();
-  --in_flight_;
-  return completion;
-}
-
-void IoThreads::Work() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    work_ready_.wait(lock, [this] { return stop_ || !queue_.empty(); });
-    if (stop_) {
-      return;
-    }
-    const ReadRequest request = queue_.front();
-    queue_.pop_front();
-    lock.unlock();
-    Status status = request.file->ReadExact(request.offset, request.destination);
-    lock.lock();
-    done_.push_back({request.tag, std::move(status)});
-    read_done_.notify_one();
-  }
+  return ended;
 }
 
 }  // namespace
 
-std::unique_ptr<IoEngine> MakeIoThreads(size_t threads) {
-  return std::make_unique<IoThreads>(threads);
+ssize_t ReadDescriptor(int descriptor, std::span<std::byte> destination, uint64_t offset) {
+  const ssize_t got =
+      ::pread(descriptor, destination.data(), destination.size(), static_cast<off_t>(offset));
+  return got < 0 ? -static_cast<ssize_t>(errno) : got;
+}
+
+std::unique_ptr<IoEngine> MakeIoThreads(IoThreadsOptions options) {
+  return std::make_unique<IoThreads>(std::move(options));
 }
 
 }  // namespace coli

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <random>
+#include <atomic>
+#include <cerrno>
+#include <latch>
+#include <memory>
 #include <vector>
 
+#include "sys/aligned_buffer.h"
 #include "sys/testing/temp_directory.h"
 
 namespace coli {
@@ -15,81 +18,121 @@ namespace {
 using coli::testing::PatternBytes;
 using coli::testing::TempDirectory;
 using coli::testing::WriteFile;
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
 
-struct Piece {
-  uint64_t offset;
-  std::vector<std::byte> bytes;
+constexpr std::chrono::seconds kPatience{60};  // more than any read takes
+
+class IoThreadsTest : public ::testing::Test {
+ protected:
+  IoThreadsTest() {
+    WriteFile(directory_ / "f", PatternBytes(4 * kDirectAlignment, 1));
+    file_.emplace(File::OpenRead(directory_ / "f", DirectReads::kTry).value());
+  }
+
+  TempDirectory directory_;
+  std::optional<File> file_;
 };
 
-// Keeps up to 16 of `count` random reads in flight, waiting and polling by turns; the pieces that
-// were read.
-std::vector<Piece> ReadRandomPieces(IoEngine& io, const File& file, size_t count) {
-  std::mt19937_64 random(7);
-  std::vector<Piece> pieces(count);
-  std::vector<int> seen(count, 0);
-  size_t submitted = 0;
-  while (submitted < count || io.in_flight() > 0) {
-    while (submitted < count && io.in_flight() < 16) {
-      Piece& piece = pieces[submitted];
-      piece.offset = random() % file.size();
-      piece.bytes.resize(random() % std::min<uint64_t>(file.size() - piece.offset, 20'000));
-      io.Submit({&file, piece.offset, piece.bytes, submitted++});
-    }
-    const auto polled = submitted % 2 == 0 ? io.Poll() : std::nullopt;
-    const ReadCompletion done = polled ? *polled : io.Wait();
-    EXPECT_TRUE(done.status);
-    ++seen.at(done.tag);
+TEST_F(IoThreadsTest, AheadBeginsWhenNoDemandWaits) {
+  auto gate = std::make_shared<std::latch>(1);
+  const auto io = MakeIoThreads(IoThreadsOptions{.threads = 1, .read = [gate](auto... call) {
+                                                   gate->wait();
+                                                   return ReadDescriptor(call...);
+                                                 }});
+  std::vector<std::byte> bytes(4);
+  for (const uint64_t tag : {0U, 1U, 2U}) {
+    io->Submit({&*file_, 0, bytes, tag, Urgency::kAhead});
+    io->Submit({&*file_, 0, bytes, tag + 10, Urgency::kDemand});
   }
-  EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), static_cast<std::ptrdiff_t>(count));
-  return pieces;
-}
+  gate->count_down();
+  std::vector<uint64_t> order;
+  while (io->in_flight() > 0) {
+    order.push_back(io->Wait(kPatience).value().tag);
+  }
 
-TEST(IoThreads, ManyRandomReadsGiveTheFilesBytes) {
-  const TempDirectory directory;
-  const auto bytes = PatternBytes(500'000, 1);
-  WriteFile(directory / "f", bytes);
-  const auto file = File::OpenRead(directory / "f");
-
-  for (const size_t threads : {1U, 2U, 8U}) {
-    const auto io = MakeIoThreads(threads);
-    for (const Piece& piece : ReadRandomPieces(*io, *file, 2'000)) {
-      const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(piece.offset);
-      ASSERT_TRUE(std::equal(piece.bytes.begin(), piece.bytes.end(), begin));
-    }
+  if (order.front() == 0) {  // it had begun before there was any demand
+    EXPECT_THAT(order, ElementsAre(0, 10, 11, 12, 1, 2));
+  } else {
+    EXPECT_THAT(order, ElementsAre(10, 11, 12, 0, 1, 2));
   }
 }
 
-TEST(IoThreads, AFailedReadIsACompletionWithItsReason) {
-  const TempDirectory directory;
-  WriteFile(directory / "f", "0123456789");
-  const auto file = File::OpenRead(directory / "f");
-  const auto io = MakeIoThreads(2);
-  std::vector<std::byte> bytes(8);
+TEST_F(IoThreadsTest, AReadThatHangsIsLeftBehind) {
+  struct Hang {
+    std::latch begun{1};
+    std::latch gate{1};
+    std::latch ended{1};
+  };
+  const auto hang = std::make_shared<Hang>();
+  auto io = MakeIoThreads(IoThreadsOptions{
+      .threads = 1, .read = [hang](int, std::span<std::byte>, uint64_t) -> ssize_t {
+        hang->begun.count_down();
+        hang->gate.wait();
+        hang->ended.count_down();
+        return -EIO;
+      }});
+  std::vector<std::byte> bytes(4);
+  io->Submit({&*file_, 0, bytes, 0});
+  hang->begun.wait();
 
-  io->Submit({&*file, 5, bytes, 42});
-  const ReadCompletion done = io->Wait();
-
-  EXPECT_EQ(done.tag, 42U);
-  ASSERT_FALSE(done.status);
-  EXPECT_EQ(done.status.error().code, ErrorCode::kCorrupt);
-  EXPECT_THAT(done.status.error().message,
-              ::testing::HasSubstr("unexpected end of file at byte 10, wanted 3 more"));
-  EXPECT_EQ(io->in_flight(), 0U);
-  EXPECT_FALSE(io->Poll());
+  EXPECT_FALSE(io->Wait(milliseconds(1)));
+  EXPECT_FALSE(io->Close(milliseconds(1)));
+  io.reset();
+  file_.reset();  // the thread must not look at it any more
+  hang->gate.count_down();
+  hang->ended.wait();
 }
 
-TEST(IoThreads, EndsWithReadsInFlight) {
-  const TempDirectory directory;
-  WriteFile(directory / "f", PatternBytes(1 << 20, 1));
-  const auto file = File::OpenRead(directory / "f");
+TEST_F(IoThreadsTest, AFileSystemThatRefusesTheFirstDirectReadIsReadThroughThePageCache) {
+  if (!file_->direct()) {
+    GTEST_SKIP() << file_->why_not_direct();
+  }
+  std::atomic<int> refusals = 0;
+  const int refused = file_->direct_descriptor();
+  const auto io = MakeIoThreads(IoThreadsOptions{
+      .threads = 1,
+      .read = [&](int descriptor, std::span<std::byte> destination, uint64_t offset) -> ssize_t {
+        if (descriptor == refused) {
+          ++refusals;
+          return -EINVAL;
+        }
+        return ReadDescriptor(descriptor, destination, offset);
+      }});
+  const auto buffer = AlignedBuffer::Allocate(4 * kDirectAlignment);
 
-  for (int round = 0; round < 50; ++round) {
-    std::vector<std::vector<std::byte>> buffers(64, std::vector<std::byte>(100'000));
-    const auto io = MakeIoThreads(4);
-    for (size_t i = 0; i < buffers.size(); ++i) {
-      io->Submit({&*file, i * 1'000, buffers[i], i});
-    }
-  }  // the engine goes first, then the buffers: a late write would be a use after free
+  for (uint64_t i = 0; i < 3; ++i) {
+    io->Submit({&*file_, 0, buffer->bytes(), i});
+    EXPECT_TRUE(io->Wait(kPatience).value().status);
+  }
+
+  EXPECT_EQ(refusals, 1);
+  EXPECT_FALSE(file_->direct());
+  EXPECT_EQ(file_->why_not_direct(), "Invalid argument");
+  EXPECT_EQ(io->stats().cached_reads, 3U);
+}
+
+TEST_F(IoThreadsTest, ShortReadsAndRepetitionsGiveEveryByte) {
+  std::atomic<unsigned> calls = 0;
+  const auto io = MakeIoThreads(IoThreadsOptions{
+      .threads = 2,
+      .read = [&](int descriptor, std::span<std::byte> destination, uint64_t offset) -> ssize_t {
+        switch (calls++ % 3) {
+          case 0:
+            return -EINTR;
+          case 1:
+            return -EAGAIN;
+          default:
+            return ReadDescriptor(
+                descriptor, destination.first(std::min<size_t>(destination.size(), 1'000)), offset);
+        }
+      }});
+  std::vector<std::byte> bytes(4 * kDirectAlignment);
+
+  io->Submit({&*file_, 0, bytes, 0});
+
+  EXPECT_TRUE(io->Wait(kPatience).value().status);
+  EXPECT_EQ(bytes, PatternBytes(4 * kDirectAlignment, 1));
 }
 
 }  // namespace
