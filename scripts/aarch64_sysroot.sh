@@ -6,7 +6,7 @@
 set -eu
 
 packages="libfmt-dev libfmt9 libexpected-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libtomlplusplus3 \
-  libxxhash-dev libxxhash0 libsqlite3-dev libsqlite3-0 libhwloc-dev libhwloc15 libudev1 libpcre2-dev libpcre2-8-0 libutf8proc-dev libutf8proc2 \
+  libxxhash-dev libxxhash0 libsqlite3-dev libsqlite3-0 libhwloc-dev libhwloc15 libudev1 liburing-dev liburing2 libpcre2-dev libpcre2-8-0 libutf8proc-dev libutf8proc2 \
   libedit-dev libedit2 libbsd0 libmd0 libtinfo6 libgtest-dev libgmock-dev"
 
 [ $# = 1 ] || { echo "usage: aarch64_sysroot.sh FOLDER" >&2; exit 1; }

@@ -6,7 +6,7 @@
 set -eu
 
 need="g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev \
-  libxxhash-dev libsqlite3-dev libhwloc-dev libpcre2-dev libutf8proc-dev libedit-dev"
+  libxxhash-dev libsqlite3-dev libhwloc-dev liburing-dev libpcre2-dev libutf8proc-dev libedit-dev"
 # Without these the steps of ./check that use them are left out.
 wish=""
 

@@ -21,6 +21,7 @@ OWNED = (
     (re.compile(r"^(CLI/|histedit\.h|editline/|toml\+\+/)"), "src/cli/"),
     (re.compile(r"^(pcre2\.h|utf8proc\.h)"), "src/text/"),
     (re.compile(r"^hwloc"), "src/sys/"),
+    (re.compile(r"^liburing"), "src/sys/"),
     (re.compile(r"^([a-z]*mmintrin\.h|x86intrin\.h)"), "src/kernels/x86/"),
     (re.compile(r"^arm_[a-z]+\.h"), "src/kernels/arm/"),
 )

@@ -54,6 +54,8 @@ class File {
   int direct_descriptor() const { return direct_descriptor_; }
 
  private:
+  friend class FilePeer;  // tests: files around other descriptors
+
   // What reads past the page cache must be multiples of.
   struct Alignment {
     uint64_t memory = kDirectAlignment;

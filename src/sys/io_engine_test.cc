@@ -12,6 +12,7 @@
 
 #include "sys/aligned_buffer.h"
 #include "sys/io_threads.h"
+#include "sys/io_uring.h"
 #include "sys/testing/temp_directory.h"
 
 namespace coli {
@@ -33,8 +34,18 @@ std::unique_ptr<IoEngine> Threads(size_t depth, bool direct) {
   return MakeIoThreads(IoThreadsOptions{.threads = depth, .direct = direct});
 }
 
+std::unique_ptr<IoEngine> Uring(size_t depth, bool direct) {
+  auto engine = MakeIoUring({.depth = depth, .direct = direct});
+  return engine ? *std::move(engine) : nullptr;
+}
+
 class IoEngineTest : public ::testing::TestWithParam<Kind> {
  protected:
+  void SetUp() override {
+    if (Make(1) == nullptr) {
+      GTEST_SKIP() << "this system does not have it";
+    }
+  }
   // A file of `bytes` in a directory that may be on a drive.
   const File& Write(size_t bytes) {
     content_ = PatternBytes(bytes, 1);
@@ -225,7 +236,8 @@ TEST_P(IoEngineTest, ClosingTellsThatNothingHangs) {
   EXPECT_TRUE(io->Close(kPatience));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, IoEngineTest, ::testing::Values(Kind{"threads", Threads}),
+INSTANTIATE_TEST_SUITE_P(All, IoEngineTest,
+                         ::testing::Values(Kind{"threads", Threads}, Kind{"io_uring", Uring}),
                          [](const auto& kind) { return kind.param.name; });
 
 }  // namespace
