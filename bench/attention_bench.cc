@@ -37,11 +37,11 @@
 #include "bench/run_benchmarks.h"
 #include "kernels/dispatch.h"
 #include "measure/attention_parts.h"
-#include "measure/plain_read.h"
 #include "measure/stopwatch.h"
 #include "measure/weight_set.h"
 #include "model/attention_mla.h"
 #include "model/indexer.h"
+#include "sys/plain_read.h"
 #include "tensor/format.h"
 
 namespace coli {

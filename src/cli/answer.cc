@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "cli/human.h"
+#include "engine/limit.h"
 
 namespace coli {
 namespace {
@@ -80,6 +81,9 @@ std::vector<std::string> StatsPieces(const AnswerOutcome& outcome, uint64_t resi
   }
   pieces.push_back(fmt::format("{} read", FormatBytes(stats.bytes_read)));
   pieces.push_back(fmt::format("{} in use", FormatBytes(resident_bytes)));
+  if (const auto limit = LimitOf(stats)) {
+    pieces.push_back(fmt::format("limit: {}", LimitName(*limit)));
+  }
   pieces.push_back(fmt::format("stopped: {}", StopText(outcome.reason)));
   return pieces;
 }

@@ -57,7 +57,7 @@ Result<AnswerOutcome> FollowAnswer(TokenStream& stream, size_t prompt_tokens,
 double TokensAfterTheFirst(const AnswerOutcome& outcome);
 
 // "12 tokens, 35.2 tok/s, first after 0.21 s, prompt 24 (18 reused), 93 % of experts in RAM, 1.20
-// MiB read, 85 MiB in use, stopped: end of answer" as its pieces.
+// MiB read, 85 MiB in use, limit: memory, stopped: end of answer" as its pieces.
 std::vector<std::string> StatsPieces(const AnswerOutcome& outcome, uint64_t resident_bytes);
 
 // "end of answer", "length (--max-tokens)": why an answer stopped, for people.

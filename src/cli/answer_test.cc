@@ -140,10 +140,12 @@ TEST(StatsPieces, SayWhatHappened) {
   outcome.stats.expert_hits = 93;
   outcome.stats.expert_misses = 7;
   outcome.stats.bytes_read = 1 << 20;
+  outcome.stats.work.decode_s = 2;
+  outcome.stats.work.decode_wait_s = 1.5;
 
   EXPECT_EQ(JoinWithin(StatsPieces(outcome, 85 << 20), 1000),
             "11 tokens, 5.00 tok/s, first after 0.21 s, prompt 24 (18 reused), "
-            "experts 93 % from RAM, 1.00 MiB read, 85.0 MiB in use, "
+            "experts 93 % from RAM, 1.00 MiB read, 85.0 MiB in use, limit: disk, "
             "stopped: --max-tokens reached");
 }
 

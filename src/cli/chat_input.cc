@@ -36,6 +36,9 @@ std::optional<ChatCommand> ParseChatCommand(std::string_view line) {
   if (name == "more" || name == "m") {
     return ChatCommand::kMore;
   }
+  if (name == "stats" || name == "s") {
+    return ChatCommand::kStats;
+  }
   if (name == "quit" || name == "q") {
     return ChatCommand::kQuit;
   }
@@ -45,6 +48,7 @@ std::optional<ChatCommand> ParseChatCommand(std::string_view line) {
 std::string_view ChatHelp() {
   return ":more    continue an answer that was cut\n"
          ":reset   forget the conversation\n"
+         ":stats   where the time went\n"
          ":help    this text\n"
          ":quit    leave; Ctrl-D does the same\n"
          "Ctrl-C   stop the answer, keep the conversation\n"

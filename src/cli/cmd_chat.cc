@@ -8,6 +8,7 @@
 #include "cli/line_source.h"
 #include "cli/settings.h"
 #include "cli/stream_view.h"
+#include "cli/work_report.h"
 
 namespace coli {
 namespace {
@@ -117,6 +118,10 @@ class Chat {
       case ChatCommand::kMore:
         More();
         break;
+      case ChatCommand::kStats:
+        context_.err.Write(answers_ == 0 ? "Nothing was answered yet.\n"
+                                         : WorkReport(last_stats_, all_stats_));
+        break;
       case ChatCommand::kQuit:
         left_ = true;
         break;
@@ -169,6 +174,9 @@ class Chat {
       return KeepPart();
     }
     last_reason_ = outcome->reason;
+    ++answers_;
+    last_stats_ = outcome->stats;
+    AddStats(last_stats_, all_stats_);
     if (context_.notes() != nullptr && context_.out.usable()) {
       WriteStats(context_.err, *outcome);
     }
@@ -234,6 +242,9 @@ class Chat {
   std::optional<AnswerReader> reader_;  // of the last answer
   FinishReason last_reason_ = FinishReason::kStop;
   uint64_t parts_ = 0;  // continuations of the last answer
+  uint64_t answers_ = 0;
+  GenerationStats last_stats_;
+  GenerationStats all_stats_;
   bool left_ = false;
   int status_ = kExitOk;
 };

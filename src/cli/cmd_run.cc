@@ -8,6 +8,7 @@
 #include "cli/settings.h"
 #include "cli/stream_view.h"
 #include "cli/text_input.h"
+#include "engine/limit.h"
 #include "sys/memory_meter.h"
 
 namespace coli {
@@ -78,9 +79,21 @@ Result<std::vector<TokenId>> MakePrompt(const RunInput& input, bool raw, const M
   return prompt ? prompt : Wrap(prompt.error(), input.source);
 }
 
+OrderedJson WorkJson(const GenerationStats& stats) {
+  const WorkTimes& work = stats.work;
+  return {{"prefill_s", work.prefill_s},
+          {"prefill_wait_s", work.prefill_wait_s},
+          {"decode_s", work.decode_s},
+          {"decode_wait_s", work.decode_wait_s},
+          {"sampling_s", work.sampling_s},
+          {"weight_bytes", work.weight_bytes},
+          {"memory_bytes_per_s", stats.memory_bytes_per_s}};
+}
+
 OrderedJson StatsJson(const AnswerOutcome& outcome, uint64_t seed) {
   const GenerationStats& stats = outcome.stats;
   const double steps = TokensAfterTheFirst(outcome);
+  const auto limit = LimitOf(stats);
   return {{"prompt_tokens", stats.prompt_tokens},
           {"reused_tokens", stats.reused_tokens},
           {"completion_tokens", outcome.tokens},
@@ -93,6 +106,8 @@ OrderedJson StatsJson(const AnswerOutcome& outcome, uint64_t seed) {
           {"expert_misses", stats.expert_misses},
           {"bytes_read", stats.bytes_read},
           {"io_wait_s", stats.io_wait_s},
+          {"work", WorkJson(stats)},
+          {"limit", limit ? OrderedJson(LimitName(*limit)) : OrderedJson(nullptr)},
           {"resident_bytes", ReadMemoryUse().resident_bytes},
           {"seed", seed}};
 }

@@ -304,6 +304,24 @@ TEST(Engine, StatsTellWhatHappened) {
   EXPECT_GT(stats.expert_misses, 0U);
   EXPECT_GT(stats.bytes_read, 0U);
   EXPECT_GT(stats.first_token_s, 0.0);
+  EXPECT_GT(stats.work.prefill_s, 0.0);
+  EXPECT_GT(stats.work.decode_s, 0.0);
+  EXPECT_GT(stats.work.sampling_s, 0.0);
+  EXPECT_NEAR(stats.work.wait_s(), stats.io_wait_s, 1e-9);
+  EXPECT_LE(stats.work.prefill_s, stats.prefill_s);
+  EXPECT_LE(stats.work.decode_s, stats.decode_s);
+  EXPECT_GT(stats.cache_bytes, 0U);
+  EXPECT_LE(stats.cache_bytes, stats.cache_budget_bytes);
+}
+
+TEST(Engine, EveryStepReadsItsWeights) {
+  const auto engine = Make(GoldenOptions("t0"));
+  const GenerationStats one = Ask(*engine, Request(Tokens(10), 1)).stats;
+  const GenerationStats six = Ask(*engine, Request(Tokens(10), 6)).stats;
+  // A step of the prompt, then five of one row.
+  EXPECT_GT(one.work.weight_bytes, 0U);
+  EXPECT_GT(six.work.weight_bytes, 3 * one.work.weight_bytes);
+  EXPECT_EQ(six.memory_bytes_per_s, 0) << "too small to say anything about memory";
 }
 
 }  // namespace

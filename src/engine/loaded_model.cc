@@ -1,8 +1,11 @@
 #include "engine/loaded_model.h"
 
+#include <algorithm>
+
 #include "kernels/dispatch.h"
 #include "sys/io_threads.h"
 #include "sys/memory_meter.h"
+#include "sys/plain_read.h"
 #include "tensor/format_name.h"
 
 namespace coli {
@@ -26,6 +29,10 @@ size_t ResolveThreads(const EngineOptions& options) {
 }
 
 constexpr std::string_view kKeep = "keep";
+
+// Of the weights, to measure how fast memory is read: more than caches hold, and milliseconds.
+constexpr size_t kLeastMeasuredBytes = size_t{64} << 20;
+constexpr size_t kMostMeasuredBytes = size_t{256} << 20;
 
 Result<std::optional<Format>> ResolveFormat(const char* option, const std::string& name) {
   if (name == kKeep) {
@@ -101,6 +108,7 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
   pool_ = std::make_unique<ThreadPool>(ResolveThreads(options), PhysicalCores());
   COLI_ASSIGN_OR_RETURN(
       weights_, LoadWeights(config_, container_, catalog, options.load_mtp, *pool_, progress));
+  MeasureWeights(catalog);
   backend_ = std::make_unique<Backend>(*kernels_, *pool_);
   ExpertStoreOptions store;
   store.budget_bytes = plan_.expert_cache_bytes;
@@ -115,6 +123,24 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
       Forward::Create(config_, weights_, StepLimits(options, plan_.prefill_rows, plan_.context),
                       *backend_, *experts_));
   return Ok();
+}
+
+void LoadedModel::MeasureWeights(const WeightCatalog& catalog) {
+  const WeightView& embed = weights_.embed;
+  // A step looks rows of the embedding up; only as the head it goes through all of it.
+  const uint64_t looked_up =
+      config_.tied_embeddings ? 0 : CodeBytes(embed.format, embed.rows, embed.cols).value_or(0);
+  step_weight_bytes_ = plan_.dense_bytes - std::min(looked_up, plan_.dense_bytes);
+  mean_expert_bytes_ = catalog.expert_bytes / std::max<uint64_t>(catalog.expert_count, 1);
+  const std::span<const std::byte> bytes = weights_.bytes.bytes();
+  if (bytes.size() < kLeastMeasuredBytes) {
+    return;
+  }
+  const auto some = bytes.first(std::min(bytes.size(), kMostMeasuredBytes));
+  for (int run = 0; run < 3; ++run) {
+    memory_bytes_per_s_ = std::max(
+        memory_bytes_per_s_, static_cast<double>(some.size()) / PoolReadSeconds(*pool_, some));
+  }
 }
 
 }  // namespace coli

@@ -40,15 +40,26 @@ class LoadedModel {
   ExpertStore& experts() { return *experts_; }
   Forward& forward() { return *forward_; }
 
+  // What one step reads of the always-used weights, and what an expert is on average.
+  uint64_t step_weight_bytes() const { return step_weight_bytes_; }
+  uint64_t mean_expert_bytes() const { return mean_expert_bytes_; }
+  // How fast the threads read memory, measured on the weights once they are there. 0: they are so
+  // few that some cache may hold them.
+  double memory_bytes_per_s() const { return memory_bytes_per_s_; }
+
  private:
   LoadedModel(ModelConfig config, Container container)
       : config_(std::move(config)), container_(std::move(container)) {}
   Status Build(const EngineOptions& options, const Progress& progress, const IoFactory& io);
+  void MeasureWeights(const WeightCatalog& catalog);
 
   ModelConfig config_;
   Container container_;
   MemoryPlan plan_;
   ModelWeights weights_;
+  uint64_t step_weight_bytes_ = 0;
+  uint64_t mean_expert_bytes_ = 0;
+  double memory_bytes_per_s_ = 0;
   const KernelTable* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Backend> backend_;

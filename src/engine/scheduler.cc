@@ -1,8 +1,16 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace coli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
 
 std::vector<Slice> ChooseSlices(std::span<const std::unique_ptr<Sequence>> running,
                                 uint32_t prefill_rows) {
@@ -73,7 +81,7 @@ void Scheduler::DropCancelled() {
     if (!sequence->stream().cancelled()) {
       return false;
     }
-    sequence->Finish(FinishReason::kCancelled, model_.experts().stats());
+    sequence->Finish(FinishReason::kCancelled, State());
     return true;
   };
   waiting_.remove_if(drop);
@@ -111,7 +119,7 @@ Result<bool> Scheduler::TryStart(Sequence& sequence) {
     }
   }
   session.last_use = ++clock_;
-  sequence.Start(model_.experts().stats());
+  sequence.Start(State());
   return true;
 }
 
@@ -158,7 +166,9 @@ void Scheduler::RunSlices(const std::vector<Slice>& slices) {
     }
   }
   batch.cancelled = [&](uint32_t index) { return slices[index].sequence->stream().cancelled(); };
-  Result<StepResult> result = model_.forward().Run(std::move(batch));
+  const bool in_prefill =
+      std::ranges::any_of(slices, [](const Slice& slice) { return slice.sequence->in_prefill(); });
+  const Result<StepResult> result = Compute(std::move(batch), in_prefill);
   if (result) {
     return TakeTokens(*result, slices);
   }
@@ -169,6 +179,28 @@ void Scheduler::RunSlices(const std::vector<Slice>& slices) {
   for (const Slice& slice : slices) {  // alone, so that only those fail that meet the error again
     RunSlices({slice});
   }
+}
+
+Result<StepResult> Scheduler::Compute(Batch batch, bool in_prefill) {
+  const ExpertStoreStats before = model_.experts().stats();
+  const Clock::time_point start = Clock::now();
+  Result<StepResult> result = model_.forward().Run(std::move(batch));
+  const ExpertStoreStats& after = model_.experts().stats();
+  (in_prefill ? work_.prefill_s : work_.decode_s) += Seconds(Clock::now() - start);
+  (in_prefill ? work_.prefill_wait_s : work_.decode_wait_s) +=
+      static_cast<double>(after.wait_us - before.wait_us) * 1e-6;
+  const uint64_t experts = after.hits + after.misses - before.hits - before.misses;
+  work_.weight_bytes += model_.step_weight_bytes() + experts * model_.mean_expert_bytes();
+  return result;
+}
+
+EngineState Scheduler::State() {
+  const ExpertStore& experts = model_.experts();
+  return {.store = experts.stats(),
+          .work = work_,
+          .memory_bytes_per_s = model_.memory_bytes_per_s(),
+          .cache_bytes = experts.held_bytes(),
+          .cache_budget_bytes = model_.plan().expert_cache_bytes};
 }
 
 void Scheduler::TakeTokens(const StepResult& result, const std::vector<Slice>& slices) {
@@ -186,14 +218,16 @@ void Scheduler::TakeTokens(const StepResult& result, const std::vector<Slice>& s
     if (!has_logits) {
       continue;
     }
+    const Clock::time_point start = Clock::now();
     const Result<TokenId> token =
         Sample(logits, sequence.sampling(), sequence.generated(), sampler_);
+    work_.sampling_s += Seconds(Clock::now() - start);
     if (!token) {
       sequence.Fail(token.error());
       Remove(&sequence);
     } else if (sequence.Accept(*token, sequence.IsStop(*token, model_.config().eos_tokens),
                                model_.plan().context)) {
-      sequence.Finish(sequence.reason(), model_.experts().stats());
+      sequence.Finish(sequence.reason(), State());
       Remove(&sequence);
     }
   }

@@ -50,11 +50,15 @@ class Scheduler {
   Result<bool> TryStart(Sequence& sequence);
   Result<bool> TakeCache(const SessionHandle& session);
   void RunSlices(const std::vector<Slice>& slices);
+  // One pass of the model, its time taken.
+  Result<StepResult> Compute(Batch batch, bool in_prefill);
+  EngineState State();
   void TakeTokens(const StepResult& result, const std::vector<Slice>& slices);
   void Remove(const Sequence* sequence);
 
   LoadedModel& model_;
   SamplerScratch sampler_;
+  WorkTimes work_;
   std::list<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> running_;
   std::vector<std::weak_ptr<Session>> with_cache_;  // sessions that hold a KV cache

@@ -21,10 +21,10 @@ Sequence::Sequence(GenerationRequest request, std::shared_ptr<TokenStream> strea
   }
 }
 
-void Sequence::Start(const ExpertStoreStats& store) {
+void Sequence::Start(const EngineState& state) {
   started_at_ = Clock::now();
   started_ = true;
-  store_at_start_ = store;
+  at_start_ = state;
   const auto prompt = static_cast<uint32_t>(tokens_.size());
   // The last prompt token is always computed: its row gives the first logits.
   computed_ = std::min(session().CommonPrefix(tokens_), prompt - 1);
@@ -80,12 +80,17 @@ bool Sequence::IsStop(TokenId token, std::span<const TokenId> ends) const {
   return holds(request_.stop_tokens) || (!request_.ignore_end_of_sequence && holds(ends));
 }
 
-void Sequence::Finish(FinishReason reason, const ExpertStoreStats& store) {
+void Sequence::Finish(FinishReason reason, const EngineState& state) {
   if (started_) {
-    stats_.expert_hits = store.hits - store_at_start_.hits;
-    stats_.expert_misses = store.misses - store_at_start_.misses;
-    stats_.bytes_read = store.bytes_read - store_at_start_.bytes_read;
-    stats_.io_wait_s = static_cast<double>(store.wait_us - store_at_start_.wait_us) * 1e-6;
+    const ExpertStoreStats& before = at_start_.store;
+    stats_.expert_hits = state.store.hits - before.hits;
+    stats_.expert_misses = state.store.misses - before.misses;
+    stats_.bytes_read = state.store.bytes_read - before.bytes_read;
+    stats_.io_wait_s = static_cast<double>(state.store.wait_us - before.wait_us) * 1e-6;
+    stats_.work = state.work - at_start_.work;
+    stats_.memory_bytes_per_s = state.memory_bytes_per_s;
+    stats_.cache_bytes = state.cache_bytes;
+    stats_.cache_budget_bytes = state.cache_budget_bytes;
   }
   Release();
   stream_->Finish(GenerationResult{reason, stats_});

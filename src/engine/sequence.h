@@ -11,9 +11,19 @@
 #include "engine/engine.h"
 #include "engine/session.h"
 #include "engine/token_stream.h"
+#include "engine/work_times.h"
 #include "store/expert_store.h"
 
 namespace coli {
+
+// What the engine has done and has at one moment.
+struct EngineState {
+  ExpertStoreStats store;
+  WorkTimes work;
+  double memory_bytes_per_s = 0;
+  uint64_t cache_bytes = 0;
+  uint64_t cache_budget_bytes = 0;
+};
 
 class Sequence {
  public:
@@ -28,7 +38,7 @@ class Sequence {
   const SamplingOptions& sampling() const { return request_.sampling; }
 
   // Admission: the cache is there; rows of the common prefix count as computed.
-  void Start(const ExpertStoreStats& store);
+  void Start(const EngineState& state);
 
   // Tokens whose rows are not computed yet: more than one in prefill, one in decode.
   uint32_t pending() const { return static_cast<uint32_t>(tokens_.size()) - computed_; }
@@ -49,7 +59,7 @@ class Sequence {
   bool IsStop(TokenId token, std::span<const TokenId> ends) const;
 
   // Closes the stream and gives the session back, with the rows that are valid.
-  void Finish(FinishReason reason, const ExpertStoreStats& store);
+  void Finish(FinishReason reason, const EngineState& state);
   void Fail(Error error);
   FinishReason reason() const { return reason_; }
 
@@ -64,7 +74,7 @@ class Sequence {
   FinishReason reason_ = FinishReason::kStop;
   GenerationStats stats_;
   bool started_ = false;
-  ExpertStoreStats store_at_start_;
+  EngineState at_start_;
   Clock::time_point submitted_;
   Clock::time_point started_at_;
   Clock::time_point first_token_;

@@ -16,6 +16,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "engine/work_times.h"
 
 namespace coli {
 
@@ -39,7 +40,11 @@ struct GenerationStats {
   uint64_t expert_hits = 0;  // of the whole engine while this request ran
   uint64_t expert_misses = 0;
   uint64_t bytes_read = 0;
-  double io_wait_s = 0;  // compute stood still for a read
+  double io_wait_s = 0;             // compute stood still for a read
+  WorkTimes work;                   // as the counters above, of the whole engine
+  double memory_bytes_per_s = 0;    // how fast this machine reads memory; 0: not known
+  uint64_t cache_bytes = 0;         // of experts in RAM when the request ended
+  uint64_t cache_budget_bytes = 0;  // that they may take
 };
 
 struct GenerationResult {

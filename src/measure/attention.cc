@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "measure/attention_layer.h"
-#include "measure/plain_read.h"
 #include "measure/scenario.h"
+#include "sys/plain_read.h"
 #include "tensor/format.h"
 
 namespace coli {

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <limits>
 
-#include "measure/plain_read.h"
 #include "measure/stopwatch.h"
+#include "sys/plain_read.h"
 
 namespace coli {
 namespace {

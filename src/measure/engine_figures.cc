@@ -7,10 +7,10 @@
 #include <variant>
 
 #include "engine/engine.h"
-#include "measure/plain_read.h"
 #include "measure/product_bench.h"
 #include "measure/session.h"
 #include "measure/weight_set.h"
+#include "sys/plain_read.h"
 #include "tensor/format_name.h"
 
 namespace coli {

@@ -4,9 +4,9 @@
 #include <random>
 #include <utility>
 
-#include "measure/plain_read.h"
 #include "measure/stopwatch.h"
 #include "measure/weight_set.h"
+#include "sys/plain_read.h"
 #include "tensor/format.h"
 
 namespace coli {

@@ -3,8 +3,8 @@
 #include <random>
 
 #include "measure/paired_round.h"
-#include "measure/plain_read.h"
 #include "measure/scenario.h"
+#include "sys/plain_read.h"
 
 namespace coli {
 namespace {

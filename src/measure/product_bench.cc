@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "measure/plain_read.h"
+#include "sys/plain_read.h"
 
 namespace coli {
 

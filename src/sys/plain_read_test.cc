@@ -1,4 +1,4 @@
-#include "measure/plain_read.h"
+#include "sys/plain_read.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
-#include "measure/plain_read.h"
+#include "sys/plain_read.h"
 
+#include <chrono>
 #include <cstring>
-
-#include "measure/stopwatch.h"
 
 namespace coli {
 namespace {
@@ -54,9 +53,9 @@ void PoolRead(ThreadPool& pool, std::span<const std::byte> memory) {
 }
 
 double PoolReadSeconds(ThreadPool& pool, std::span<const std::byte> memory) {
-  const double begin = WallSeconds();
+  const auto begin = std::chrono::steady_clock::now();
   PoolRead(pool, memory);
-  return WallSeconds() - begin;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace coli
