@@ -141,6 +141,9 @@ void NotePart(CommandContext& context, const TextScore& score) {
 
 Result<int> PerplexityCommand(CommandContext& context) {
   COLI_ASSIGN_OR_RETURN(TextInput input, TextInput::Open(*context.line.argument));
+  if (input.size() == 0) {  // before the model, which may take minutes to load
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected a text, found nothing", input.name());
+  }
   COLI_ASSIGN_OR_RETURN(const ChosenModel chosen, ChooseModelOf(context));
   std::optional<SignalWatch> signals;  // loading can be interrupted as if nobody watched
   ScoreOptions options;

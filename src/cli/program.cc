@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/config_file.h"
+#include "cli/idle_options.h"
 #include "cli/interrupt.h"
 
 namespace coli {
@@ -28,6 +29,7 @@ Result<OptionValues> CollectOptions(const CommandLine& line, const Environment& 
   for (const auto& [spec, value] : line.flags) {
     values.Set(*spec, value, Origin::kFlag, FlagName(*spec));
   }
+  COLI_RETURN_IF_ERROR(CheckFlagsAct(line, values));
   return values;
 }
 

@@ -48,6 +48,11 @@ Result<std::string> ReadStandardInput(size_t bytes, SignalWatch* signals) {
   return text;
 }
 
+tl::unexpected<Error> TooLong(const TextInput& input, size_t max_bytes) {
+  return Fail(ErrorCode::kInvalidArgument, "{}: expected at most {} bytes, found more",
+              input.name(), max_bytes);
+}
+
 // Behind the last line break that something other than white space follows; 0: there is none.
 size_t LastLineEnd(std::string_view text) {
   for (size_t at = text.rfind('\n'); at != std::string_view::npos && at > 0;
@@ -68,6 +73,13 @@ Result<TextInput> TextInput::Open(const std::string& name) {
     return TextInput(std::nullopt);
   }
   COLI_ASSIGN_OR_RETURN(File file, File::OpenRead(name));
+  // As below /proc: the system says 0 bytes and makes them when they are read.
+  std::byte first{};
+  if (file.size() == 0 && file.ReadExact(0, {&first, 1})) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "{}: nobody can tell how long it is; give it as standard input: - < {}", name,
+                name);
+  }
   return TextInput(std::move(file));
 }
 
@@ -90,17 +102,17 @@ std::optional<uint64_t> TextInput::size() const {
 }
 
 Result<std::string> ReadWholeInput(const std::string& name, size_t max_bytes) {
-  if (name != "-") {
-    return ReadTextFile(name, max_bytes);
-  }
   constexpr size_t kPiece = size_t{64} << 10;
   COLI_ASSIGN_OR_RETURN(TextInput input, TextInput::Open(name));
+  if (const auto size = input.size()) {
+    return *size <= max_bytes ? input.Read(*size) : TooLong(input, max_bytes);
+  }
   std::string text;
   for (;;) {
     COLI_ASSIGN_OR_RETURN(const std::string piece, input.Read(kPiece));
     text += piece;
     if (text.size() > max_bytes) {
-      return Fail(ErrorCode::kInvalidArgument, "standard input: more than {} MiB", max_bytes >> 20);
+      return TooLong(input, max_bytes);
     }
     if (piece.size() < kPiece) {
       return text;

@@ -16,7 +16,8 @@ namespace coli {
 // Bytes in the order of the file, read as they are asked for. One thread at a time.
 class TextInput {
  public:
-  // Errors: as File for anything that is no regular file; a pipe is read as standard input.
+  // Errors: as File for anything that is no regular file; kInvalidArgument for one whose size the
+  // system does not tell. Such, and a pipe, are read as standard input.
   static Result<TextInput> Open(const std::string& name);
 
   // The next `bytes` bytes; fewer only at the end. A signal that `signals` watches ends a wait for
@@ -34,7 +35,7 @@ class TextInput {
   uint64_t offset_ = 0;
 };
 
-// All of it. Errors: as above; kInvalidArgument or kCorrupt when it is larger than `max_bytes`.
+// All of it. Errors: as above; kInvalidArgument when it is larger than `max_bytes`.
 Result<std::string> ReadWholeInput(const std::string& name, size_t max_bytes);
 
 // A long text in pieces that can be encoded one by one. A piece ends behind a line break before

@@ -54,6 +54,15 @@ TEST_F(TextInputTest, WhatIsNoRegularFileIsNamed) {
   EXPECT_EQ(TextInput::Open(directory_.path()).error().code, ErrorCode::kInvalidArgument);
 }
 
+TEST_F(TextInputTest, AFileWithoutASizeIsRefusedAndAnEmptyOneIsNot) {
+  EXPECT_EQ(*ReadWholeInput(File(""), 3), "");
+  for (const auto& error : {TextInput::Open("/proc/self/status").error(),
+                            ReadWholeInput("/proc/self/status", 1 << 20).error()}) {
+    EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(error.message.find("/proc/self/status: nobody can tell how long it is"), 0U);
+  }
+}
+
 TEST_F(TextInputTest, AWholeFileThatIsTooLargeIsRefused) {
   EXPECT_EQ(*ReadWholeInput(File("abc"), 3), "abc");
   EXPECT_FALSE(ReadWholeInput(File("abcd"), 3));

@@ -47,11 +47,11 @@ Result<const Family*> FindFamily(const Fields& config) {
 }
 
 // Appends the stop tokens of one file. An id beyond the vocabulary can never be sampled: worth a
-// line, not an error.
-Status AddStopTokens(const Fields& fields, ModelConfig& model) {
+// line, not an error. False: the file does not say; an empty list says that there are none.
+Result<bool> AddStopTokens(const Fields& fields, ModelConfig& model) {
   COLI_ASSIGN_OR_RETURN(const auto ids, fields.MaybeInts("eos_token_id", {0, INT32_MAX}));
   if (!ids) {
-    return Ok();
+    return false;
   }
   for (const int64_t id : *ids) {
     const TokenId token{static_cast<int32_t>(id)};
@@ -63,7 +63,7 @@ Status AddStopTokens(const Fields& fields, ModelConfig& model) {
       model.eos_tokens.push_back(token);
     }
   }
-  return Ok();
+  return true;
 }
 
 Status ReadGeneration(const Json& json, std::string_view config_source, ModelConfig& model) {
@@ -124,11 +124,11 @@ Result<ModelConfig> ParseModelConfig(const Json& config, const Json* generation,
   COLI_ASSIGN_OR_RETURN(const Family* const family, FindFamily(fields));
   model.model_type = family->model_type;
   COLI_RETURN_IF_ERROR(family->read(fields, model));
-  COLI_RETURN_IF_ERROR(AddStopTokens(fields, model));
+  COLI_ASSIGN_OR_RETURN(const bool said, AddStopTokens(fields, model));
   if (generation != nullptr) {
     COLI_RETURN_IF_ERROR(ReadGeneration(*generation, source, model));
   }
-  if (model.eos_tokens.empty()) {
+  if (model.eos_tokens.empty() && !said) {
     model.warnings.push_back(
         fmt::format("{}: no eos_token_id: answers end at their length limit only", source));
   }

@@ -49,6 +49,15 @@ class Folder {
   std::filesystem::path path_;
 };
 
+TEST(ModelConfig, NoStopTokenIsWorthALineUnlessItSaysSo) {
+  Json config = SmallConfig();
+  config["eos_token_id"] = Json::array();
+  EXPECT_THAT(Parse(config)->warnings, ::testing::IsEmpty());
+
+  config.erase("eos_token_id");
+  EXPECT_THAT(Parse(config)->warnings, ElementsAre(::testing::HasSubstr("no eos_token_id")));
+}
+
 TEST(ModelConfig, UnknownFamilyListsTheKnownOnes) {
   Json config = SmallConfig();
   config["model_type"] = "llama";

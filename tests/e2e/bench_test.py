@@ -113,7 +113,8 @@ class BenchTest(program.ProgramTest):
         self.assert_error(self.coli("bench", "memory.red"), '"memory.red"', ", ".join(SCENARIOS), status=2)
         self.assert_error(self.coli("bench", "--compare", "a.json"), "two files, found 1", status=2)
         self.assert_error(self.coli("bench", "--json", "--markdown"), "--json", "--markdown", status=2)
-        self.assert_error(self.coli("bench", "-m", self.home / "none", "memory.read"), "none", "no such directory")
+        self.assert_error(self.coli("bench", "-m", self.home / "none", "decode"), "none", "no such directory")
+        self.assert_error(self.coli("bench", "-m", self.home, "memory.read"), "--model", "prefill", status=2)
         self.assert_error(self.coli("bench", "--isa", "abacus", "memory.read"), "abacus", "scalar")
 
     def test_two_reports_are_compared(self):
