@@ -9,7 +9,7 @@ namespace coli {
 
 enum class ChatCommand { kHelp, kReset, kMore, kStats, kQuit, kUnknown };
 
-// ":help" and the like, ":h", ":r", ":m", ":s", ":q"; nothing when the line is a message (":)" is one).
+// ":help" and the like, ":h", ":r", ":m", ":s", ":q"; nothing when the line is a message (":)" is).
 std::optional<ChatCommand> ParseChatCommand(std::string_view line);
 std::string_view ChatHelp();
 

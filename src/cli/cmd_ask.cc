@@ -260,7 +260,9 @@ Result<int> AskCommand(CommandContext& context) {
   // More places than prompts would only take memory.
   const auto parallel = static_cast<uint32_t>(
       std::min<uint64_t>(*context.options.Integer("parallel"), prompts.size()));
-  COLI_ASSIGN_OR_RETURN(OpenModel model, LoadChosenModel(context, parallel));
+  COLI_ASSIGN_OR_RETURN(
+      OpenModel model, LoadChosenModel(context, {.sequences = parallel,
+                                                 .held_bytes = kBytesPerPromptByte * text.size()}));
   const EngineOptions replay = MakeEngineOptions(context.options, model.directory);
   const bool drafts = context.line.Has("mtp");
   if (drafts) {

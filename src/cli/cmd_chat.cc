@@ -45,7 +45,7 @@ class Chat {
     if (interactive_ && (out_edits || context_.err.facts().rewrites_lines)) {
       EditorOptions options;
       options.prompt_on_stderr = !out_edits;
-      const auto folder = StateFolder(context_.environment);
+      const auto folder = StateDirectory(context_);
       if (folder && !context_.options.On("no-history")) {
         options.history = *folder / "history";
       }
@@ -168,6 +168,7 @@ class Chat {
         parts_;  // a continuation is not the same throw of dice again
     const auto outcome = ReceiveAnswer(*model_.engine, std::move(request));
     view.Close();
+    NoteNotices(context_, *model_.engine);
     signals_.TakeInterrupt();
     if (!outcome) {
       Complain(outcome.error());
@@ -252,9 +253,11 @@ class Chat {
 }  // namespace
 
 Result<int> ChatCommandLoop(CommandContext& context) {
-  COLI_ASSIGN_OR_RETURN(const OpenModel model, LoadChosenModel(context));
+  COLI_ASSIGN_OR_RETURN(const OpenModel model, LoadChosenModel(context, {.learns = true}));
   SignalWatch signals(SignalWatch::Second::kIsCaught);
-  return Chat(context, model, signals).Run();
+  const int status = Chat(context, model, signals).Run();
+  EndModel(context, model);
+  return status;
 }
 
 }  // namespace coli

@@ -156,6 +156,7 @@ Result<int> PerplexityCommand(CommandContext& context) {
                               MakeEngineOptions(context.options, chosen.directory), options,
                               progress);
                         }));
+  NoteMode(context, scorer->mode());
   NoteWarnings(context, scorer->config());
   signals.emplace(SignalWatch::Second::kEndsUs);
   const auto figures = Measurement(context, chosen.text.tokenizer, *scorer, *signals)

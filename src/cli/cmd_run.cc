@@ -148,7 +148,10 @@ Result<int> RunCommand(CommandContext& context) {
     return kExitUsage;
   }
   COLI_ASSIGN_OR_RETURN(const RunInput input, ChooseInput(context));
-  COLI_ASSIGN_OR_RETURN(const OpenModel model, LoadChosenModel(context));
+  COLI_ASSIGN_OR_RETURN(
+      const OpenModel model,
+      LoadChosenModel(context,
+                      {.held_bytes = kBytesPerPromptByte * input.text.size(), .learns = true}));
   const bool raw = context.line.Has("raw");
   const bool json = context.line.Has("json");
   Conversation conversation(model.text,
@@ -175,6 +178,7 @@ Result<int> RunCommand(CommandContext& context) {
       notes->Write(fmt::format("coli: {}\n", *silence));
     }
   }
+  EndModel(context, model);
   return StatusAfter(signals);
 }
 

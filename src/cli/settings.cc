@@ -1,8 +1,12 @@
 #include "cli/settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <random>
+#include <system_error>
 #include <utility>
+
+#include "cli/human.h"
 
 namespace coli {
 namespace {
@@ -11,6 +15,25 @@ void Note(CommandContext& context, const std::string& text) {
   if (Output* notes = context.notes()) {
     notes->Write("coli: " + Harmless(text) + "\n");
   }
+}
+
+// The state directory, empty for none. It must not be in the model's, which may be read-only,
+// shared or thrown away.
+Result<std::filesystem::path> StateOutside(const std::filesystem::path& model,
+                                           const CommandContext& context) {
+  const auto state = StateDirectory(context);
+  if (!state) {
+    return std::filesystem::path();
+  }
+  std::error_code ignored;
+  const auto inner = std::filesystem::weakly_canonical(*state, ignored);
+  const auto outer = std::filesystem::weakly_canonical(model, ignored);
+  const auto end = std::ranges::mismatch(outer, inner).in1;
+  if (!outer.empty() && end == outer.end()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--state-dir: expected a directory outside the model's, found {}", state->string());
+  }
+  return *state;
 }
 
 // The double that is written like this float: 0.7, not 0.699999988.
@@ -101,15 +124,52 @@ void NoteWarnings(CommandContext& context, const ModelConfig& config) {
   }
 }
 
-Result<OpenModel> LoadChosenModel(CommandContext& context, uint32_t sequences) {
+std::string ModeText(const EngineMode& mode) {
+  return fmt::format("{}; {} in all, room for {} of {} experts; {} thread{}, {}", mode.io,
+                     FormatBytes(mode.budget_bytes), mode.fitting_experts, mode.experts,
+                     mode.threads, mode.threads == 1 ? "" : "s", mode.isa);
+}
+
+void NoteMode(CommandContext& context, const EngineMode& mode) {
+  Note(context, "mode: " + ModeText(mode));
+}
+
+std::optional<std::filesystem::path> StateDirectory(const CommandContext& context) {
+  const auto named = context.options.Text("state-dir");
+  if (!named) {
+    return StateFolder(context.environment);
+  }
+  return *named == "none" ? std::nullopt : std::optional<std::filesystem::path>(*named);
+}
+
+void NoteNotices(CommandContext& context, Engine& engine) {
+  for (const std::string& notice : engine.TakeNotices()) {
+    Note(context, "note: " + notice);
+  }
+}
+
+void EndModel(CommandContext& context, const OpenModel& model) {
+  model.engine->Stop();
+  NoteNotices(context, *model.engine);
+}
+
+Result<OpenModel> LoadChosenModel(CommandContext& context, const LoadOptions& load) {
   COLI_ASSIGN_OR_RETURN(ChosenModel chosen, ChooseModelOf(context));
   EngineOptions options = MakeEngineOptions(context.options, chosen.directory);
-  options.max_sequences = sequences;
+  options.max_sequences = load.sequences;
+  if (options.ram_bytes != 0) {  // 0: not named
+    options.ram_bytes -= std::min(options.ram_bytes - 1, load.held_bytes);
+  }
+  if (load.learns) {
+    COLI_ASSIGN_OR_RETURN(options.state_dir, StateOutside(chosen.directory, context));
+  }
   COLI_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                         LoadShown(context, [&](const Engine::Progress& progress) {
                           return Engine::Create(options, progress);
                         }));
+  NoteMode(context, engine->mode());
   NoteWarnings(context, engine->config());
+  NoteNotices(context, *engine);
   ApplyModelDefaults(engine->config(), context.options);
   std::vector<TokenId> stop_tokens = chosen.text.format.StopIds(chosen.text.tokenizer);
   return OpenModel{std::move(chosen.directory), std::move(chosen.text), std::move(engine),

@@ -56,8 +56,31 @@ auto LoadShown(CommandContext& context, const Load& load) {
 // Shows what the configuration of a model warns about.
 void NoteWarnings(CommandContext& context, const ModelConfig& config);
 
+// Says how the model runs.
+void NoteMode(CommandContext& context, const EngineMode& mode);
+// "io_uring, direct; 20.0 GiB in all, room for 900 of 19200 experts; 8 threads, avx2".
+std::string ModeText(const EngineMode& mode);
+
+// Where colibri keeps what is its own: --state-dir, or its folder of the user. Nothing: "none", or
+// a user without a home.
+std::optional<std::filesystem::path> StateDirectory(const CommandContext& context);
+
+struct LoadOptions {
+  uint32_t sequences = 1;   // answers at the same time
+  uint64_t held_bytes = 0;  // of --ram, that the prompts take
+  bool learns = false;      // from the model's use, in StateDirectory
+};
+
 // Chooses, announces and loads the model of --model, and takes its defaults into the options.
-// `sequences`: answers at the same time.
-Result<OpenModel> LoadChosenModel(CommandContext& context, uint32_t sequences = 1);
+// Errors: as Engine::Create; kInvalidArgument for a state directory inside the model's.
+Result<OpenModel> LoadChosenModel(CommandContext& context, const LoadOptions& load = {});
+
+// Ends the engine and tells what it had to tell.
+void EndModel(CommandContext& context, const OpenModel& model);
+// Tells what the engine has to tell.
+void NoteNotices(CommandContext& context, Engine& engine);
+
+// What a prompt takes while it is answered: its text, the messages in it and their tokens.
+inline constexpr uint64_t kBytesPerPromptByte = 3;
 
 }  // namespace coli

@@ -39,6 +39,18 @@ TEST(MakeEngineOptions, TakesEveryOption) {
   EXPECT_EQ(options.latent_norm_eps, 1e-6F);
 }
 
+TEST(ModeText, SaysHowTheModelRuns) {
+  const EngineMode mode{.io = "io_uring, direct, depth 8",
+                        .budget_bytes = uint64_t{20} << 30,
+                        .experts = 19'200,
+                        .fitting_experts = 900,
+                        .threads = 8,
+                        .isa = "avx2"};
+  EXPECT_EQ(ModeText(mode),
+            "io_uring, direct, depth 8; 20.0 GiB in all, room for 900 of 19200 experts; 8 threads, "
+            "avx2");
+}
+
 TEST(MakeEngineOptions, WhatNobodySetIsLeftToTheEngine) {
   const EngineOptions options = MakeEngineOptions(OptionValues(), "dir");
   const EngineOptions defaults;

@@ -1,13 +1,18 @@
 #include "engine/engine.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <iterator>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "engine/loaded_model.h"
 #include "engine/scheduler.h"
+#include "engine/usage_keeper.h"
 
 namespace coli {
 namespace {
@@ -17,15 +22,27 @@ constexpr std::chrono::milliseconds kStallPause{2};
 
 class EngineThread final : public Engine {
  public:
-  explicit EngineThread(std::unique_ptr<LoadedModel> model) : model_(std::move(model)) {
+  EngineThread(std::unique_ptr<LoadedModel> model, const std::filesystem::path& state_dir)
+      : model_(std::move(model)), mode_(model_->mode()) {
+    if (UsageCounter* usage = model_->usage()) {
+      keeper_.emplace(
+          UsageFile(state_dir, ModelFingerprint(model_->container()), usage->experts_by_layer()),
+          *usage);
+      keeper_->Load();
+      PublishNotices();
+    }
     thread_ = std::jthread([this](const std::stop_token& stop) { Loop(stop); });
   }
 
-  ~EngineThread() override {
-    thread_.request_stop();
-    CancelStreams();  // so that a step in progress ends within a layer
-    changed_.notify_one();
-    thread_.join();
+  ~EngineThread() override { EngineThread::Stop(); }
+
+  void Stop() override {
+    if (thread_.joinable()) {
+      thread_.request_stop();
+      CancelStreams();  // so that a step in progress ends within a layer
+      changed_.notify_one();
+      thread_.join();
+    }
   }
 
   Result<std::shared_ptr<TokenStream>> Submit(GenerationRequest request) override {
@@ -45,6 +62,12 @@ class EngineThread final : public Engine {
   SessionHandle OpenSession() override { return std::make_shared<Session>(); }
   const ModelConfig& config() const override { return model_->config(); }
   uint32_t context() const override { return model_->plan().context; }
+  EngineMode mode() const override { return mode_; }
+
+  std::vector<std::string> TakeNotices() override {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(notices_, {});
+  }
 
  private:
   Status Check(const GenerationRequest& request) const {
@@ -81,10 +104,28 @@ class EngineThread final : public Engine {
         TakeSubmitted(scheduler);
       }
       stalled_ = !Step(scheduler);
+      if (keeper_) {
+        keeper_->AfterStep(UsageKeeper::Clock::now());
+        PublishNotices();
+      }
     }
-    const std::lock_guard lock(mutex_);
-    TakeSubmitted(scheduler);
-    scheduler.CancelAll();
+    {
+      const std::lock_guard lock(mutex_);
+      TakeSubmitted(scheduler);
+      scheduler.CancelAll();
+    }
+    if (keeper_) {
+      keeper_->Save();
+      PublishNotices();
+    }
+  }
+
+  void PublishNotices() {
+    std::vector<std::string> notices = keeper_->TakeNotices();
+    if (!notices.empty()) {
+      const std::lock_guard lock(mutex_);
+      std::ranges::move(notices, std::back_inserter(notices_));
+    }
   }
 
   void CancelStreams() {
@@ -115,10 +156,13 @@ class EngineThread final : public Engine {
   }
 
   const std::unique_ptr<LoadedModel> model_;
-  std::mutex mutex_;  // guards submitted_ and streams_
+  const EngineMode mode_;
+  std::optional<UsageKeeper> keeper_;  // engine thread, once that runs
+  std::mutex mutex_;                   // guards submitted_, streams_ and notices_
   std::condition_variable_any changed_;
   std::deque<std::unique_ptr<Sequence>> submitted_;  // the request queue
   std::vector<std::weak_ptr<TokenStream>> streams_;  // of all requests that may still run
+  std::vector<std::string> notices_;
   bool stalled_ = false;  // engine thread: the last step had nothing to compute
   std::jthread thread_;
 };
@@ -128,7 +172,7 @@ class EngineThread final : public Engine {
 Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options,
                                                const Progress& progress) {
   COLI_ASSIGN_OR_RETURN(std::unique_ptr<LoadedModel> model, LoadedModel::Load(options, progress));
-  return std::make_unique<EngineThread>(std::move(model));
+  return std::make_unique<EngineThread>(std::move(model), options.state_dir);
 }
 
 }  // namespace coli

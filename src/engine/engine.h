@@ -13,6 +13,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "engine/engine_mode.h"
 #include "engine/options.h"
 #include "engine/sampler.h"
 #include "engine/token_stream.h"
@@ -53,6 +54,13 @@ class Engine {
 
   virtual const ModelConfig& config() const = 0;
   virtual uint32_t context() const = 0;  // positions of a sequence: prompt and answer together
+
+  // How it runs, as it was when it began.
+  virtual EngineMode mode() const { return {}; }
+  // What went wrong without keeping anybody from an answer, since the last call. Thread-safe.
+  virtual std::vector<std::string> TakeNotices() { return {}; }
+  // Ends the engine as its destructor does; afterwards it can only be asked for notices.
+  virtual void Stop() {}
 };
 
 }  // namespace coli

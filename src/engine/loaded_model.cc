@@ -110,6 +110,12 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
       weights_, LoadWeights(config_, container_, catalog, options.load_mtp, *pool_, progress));
   MeasureWeights(catalog);
   backend_ = std::make_unique<Backend>(*kernels_, *pool_);
+  std::unique_ptr<CachePolicy> policy = MakeLruPolicy();
+  if (!options.state_dir.empty()) {
+    auto counter = std::make_unique<UsageCounter>(std::move(policy));
+    usage_ = counter.get();
+    policy = std::move(counter);
+  }
   ExpertStoreOptions store;
   store.budget_bytes = plan_.expert_cache_bytes;
   store.max_experts = options.cache_experts;
@@ -117,12 +123,21 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
   store.pool = pool_.get();
   COLI_ASSIGN_OR_RETURN(experts_, ExpertStore::Create(store, std::move(catalog.experts),
                                                       io ? io() : MakeIoThreads(options.io_threads),
-                                                      MakeLruPolicy()));
+                                                      std::move(policy)));
   COLI_ASSIGN_OR_RETURN(
       forward_,
       Forward::Create(config_, weights_, StepLimits(options, plan_.prefill_rows, plan_.context),
                       *backend_, *experts_));
   return Ok();
+}
+
+EngineMode LoadedModel::mode() const {
+  return {.io = std::string(experts_->io().name()),
+          .budget_bytes = plan_.budget_bytes,
+          .experts = expert_count_,
+          .fitting_experts = experts_->slots(),
+          .threads = static_cast<uint32_t>(pool_->threads()),
+          .isa = std::string(kernels_->name)};
 }
 
 void LoadedModel::MeasureWeights(const WeightCatalog& catalog) {
@@ -131,6 +146,7 @@ void LoadedModel::MeasureWeights(const WeightCatalog& catalog) {
   const uint64_t looked_up =
       config_.tied_embeddings ? 0 : CodeBytes(embed.format, embed.rows, embed.cols).value_or(0);
   step_weight_bytes_ = plan_.dense_bytes - std::min(looked_up, plan_.dense_bytes);
+  expert_count_ = catalog.expert_count;
   mean_expert_bytes_ = catalog.expert_bytes / std::max<uint64_t>(catalog.expert_count, 1);
   const std::span<const std::byte> bytes = weights_.bytes.bytes();
   if (bytes.size() < kLeastMeasuredBytes) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "engine/engine_mode.h"
 #include "engine/memory_plan.h"
 #include "engine/options.h"
 #include "model/forward.h"
@@ -13,6 +14,7 @@
 #include "model/weights.h"
 #include "store/container.h"
 #include "store/expert_store.h"
+#include "store/usage_counter.h"
 #include "sys/thread_pool.h"
 
 namespace coli {
@@ -32,6 +34,7 @@ class LoadedModel {
   LoadedModel& operator=(const LoadedModel&) = delete;
 
   const ModelConfig& config() const { return config_; }
+  const Container& container() const { return container_; }
   const ModelWeights& weights() const { return weights_; }
   const MemoryPlan& plan() const { return plan_; }
   const KernelTable& kernels() const { return *kernels_; }
@@ -39,6 +42,9 @@ class LoadedModel {
   Backend& backend() { return *backend_; }
   ExpertStore& experts() { return *experts_; }
   Forward& forward() { return *forward_; }
+  // What the experts are used for; null unless options.state_dir is set.
+  UsageCounter* usage() { return usage_; }
+  EngineMode mode() const;
 
   // What one step reads of the always-used weights, and what an expert is on average.
   uint64_t step_weight_bytes() const { return step_weight_bytes_; }
@@ -59,11 +65,13 @@ class LoadedModel {
   ModelWeights weights_;
   uint64_t step_weight_bytes_ = 0;
   uint64_t mean_expert_bytes_ = 0;
+  uint64_t expert_count_ = 0;
   double memory_bytes_per_s_ = 0;
   const KernelTable* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<ExpertStore> experts_;
+  UsageCounter* usage_ = nullptr;  // the policy of experts_
   std::unique_ptr<Forward> forward_;
 };
 

@@ -23,6 +23,8 @@ struct EngineOptions {
   std::string isa = "auto";  // a name SelectKernels knows
   uint32_t threads = 0;      // 0: the physical cores
   uint64_t ram_bytes = 0;    // whole process; 0: what the machine has available, less a reserve
+  // Where statistics of the model's use are kept between runs; empty: nothing is read or written.
+  std::filesystem::path state_dir;
   std::optional<uint32_t> cache_experts;  // at most this many experts in RAM, for experiments
   uint32_t context = 0;        // positions per sequence; 0: min(4096, what the model allows)
   uint32_t prefill_chunk = 0;  // prompt rows of one step; 0: chosen by the memory plan

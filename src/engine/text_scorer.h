@@ -57,6 +57,7 @@ class TextScorer {
   uint32_t window() const { return model_->plan().context; }
   uint32_t stride() const { return options_.stride; }
   const ModelConfig& config() const { return model_->config(); }
+  EngineMode mode() const { return model_->mode(); }
 
  private:
   TextScorer(std::unique_ptr<LoadedModel> model, TeacherForcing run, ScoreOptions options);

@@ -137,6 +137,12 @@ class TerminalTest(program.ProgramTest):
         session = self.chat("--no-history", *SHORT)
         self.ask(session, "secret")
         self.leave(session)
+        self.assertEqual(list(self.home.rglob("history*")), [])
+
+    def test_no_state_directory_leaves_nothing_at_all_behind(self):
+        session = self.chat("--state-dir", "none", *SHORT)
+        self.ask(session, "secret")
+        self.leave(session)
         self.assertEqual(list(self.home.rglob("*")), [])
 
     def test_a_history_that_is_no_file_is_left_alone(self):

@@ -114,7 +114,7 @@ class RunTest(program.ProgramTest):
         errors = process.stderr.read().decode()
         process.stderr.close()
         self.assertEqual(process.wait(60), 0)
-        self.assertEqual(errors, "")
+        self.assertRegex(errors, r"^coli: mode: [^\n]*\n$")
 
     def test_a_full_disk_is_an_error(self):
         if not os.path.exists("/dev/full"):
