@@ -32,6 +32,7 @@ std::vector<ExpertKey> UsageKeeper::Load() {
   const Result<UsageTable> usage = file_.Load();
   if (!usage) {
     notices_.push_back(fmt::format("usage statistics are not used: {}", usage.error().message));
+    told_ = true;
     return {};
   }
   return InOrderOfWorth(*usage);
@@ -57,7 +58,7 @@ void UsageKeeper::Save() {
     counter_->Forget();
     return;
   }
-  if (!std::exchange(save_failed_, true)) {
+  if (!std::exchange(told_, true)) {
     notices_.push_back(fmt::format("usage statistics are not saved: {}", saved.error().message));
   }
 }

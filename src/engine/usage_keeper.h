@@ -29,14 +29,14 @@ class UsageKeeper {
   // Adds what was counted since the last save; nothing if nothing was.
   void Save();
 
-  // What went wrong since the last call; failed saves are told once.
+  // What went wrong, once: a failed save is not told after another, or after a failed Load.
   std::vector<std::string> TakeNotices();
 
  private:
   UsageFile file_;
   UsageCounter* counter_;
   std::optional<Clock::time_point> saved_at_;
-  bool save_failed_ = false;
+  bool told_ = false;  // that something is wrong: once is enough
   std::vector<std::string> notices_;
 };
 

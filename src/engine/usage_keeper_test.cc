@@ -72,6 +72,8 @@ TEST_F(UsageKeeperTest, StatisticsThatCannotBeReadAreANotice) {
   UsageKeeper keeper(File(), counter_);
   EXPECT_TRUE(keeper.Load().empty());
   EXPECT_EQ(keeper.TakeNotices().size(), 1U);
+  counter_.OnUse(kKey);
+  keeper.Save();
   EXPECT_TRUE(keeper.TakeNotices().empty());
 }
 
