@@ -34,6 +34,17 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "cache-experts", .type = OptionType::kInteger, .verbs = kAll,
      .group = "Model and machine", .value_name = "N", .min = 1, .max = kManyTokens,
      .help = "Keep at most this many experts in memory, for experiments. Not set: as many as fit."},
+    {.name = "io", .type = OptionType::kChoice, .verbs = kAll,
+     .group = "Model and machine", .value_name = "ENGINE", .choices = "auto|uring|threads",
+     .default_text = "auto",
+     .help = "Who reads experts from the drive: io_uring, or threads that each make one read. auto: "
+             "io_uring where the system has it and the files can be read past the page cache. The "
+             "answer does not depend on it."},
+    {.name = "direct", .type = OptionType::kChoice, .verbs = kAll,
+     .group = "Model and machine", .value_name = "WHETHER", .choices = "auto|on|off",
+     .default_text = "auto",
+     .help = "Read experts past the page cache of the system. auto: where the file system can; on: "
+             "refuse files that cannot be read so."},
     {.name = "expert-format", .type = OptionType::kFormat, .verbs = kAll | kSynthVerb,
      .group = "Model and machine", .value_name = "NAME", .default_text = "keep",
      .help = "Number format to hold experts in: f32, bf16, int8-row, int4-g64 and others "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -44,6 +45,15 @@ double AsWritten(float number) {
   return value;
 }
 
+// The value that goes with the text of option `name`; the first one where it is not set.
+template <class T>
+T ChoiceOf(const OptionValues& options, const char* name,
+           std::initializer_list<std::pair<std::string_view, T>> choices) {
+  const auto text = options.Text(name);
+  const auto* found = std::ranges::find_if(choices, [&](const auto& c) { return text == c.first; });
+  return found == choices.end() ? choices.begin()->second : found->second;
+}
+
 }  // namespace
 
 EngineOptions MakeEngineOptions(const OptionValues& options,
@@ -64,6 +74,12 @@ EngineOptions MakeEngineOptions(const OptionValues& options,
   engine.attention =
       options.Text("attention") == "explicit" ? AttentionForm::kExplicit : AttentionForm::kAbsorbed;
   engine.kv = options.Text("kv") == "bf16" ? FormatId::kBf16 : FormatId::kF32;
+  engine.io = ChoiceOf<IoKind>(
+      options, "io",
+      {{"auto", IoKind::kAuto}, {"uring", IoKind::kUring}, {"threads", IoKind::kThreads}});
+  engine.direct = ChoiceOf<DirectMode>(
+      options, "direct",
+      {{"auto", DirectMode::kAuto}, {"on", DirectMode::kOn}, {"off", DirectMode::kOff}});
   if (const auto eps = options.Real("latent-norm-eps")) {
     engine.latent_norm_eps = static_cast<float>(*eps);
   }

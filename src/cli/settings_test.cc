@@ -21,6 +21,8 @@ TEST(MakeEngineOptions, TakesEveryOption) {
                                                                   {"prefill-chunk", "7"},
                                                                   {"attention", "explicit"},
                                                                   {"kv", "bf16"},
+                                                                  {"io", "threads"},
+                                                                  {"direct", "off"},
                                                                   {"latent-norm-eps", "1e-6"}}) {
     SetFlag(values, name, text);
   }
@@ -36,6 +38,8 @@ TEST(MakeEngineOptions, TakesEveryOption) {
   EXPECT_EQ(options.prefill_chunk, 7u);
   EXPECT_EQ(options.attention, AttentionForm::kExplicit);
   EXPECT_EQ(options.kv, FormatId::kBf16);
+  EXPECT_EQ(options.io, IoKind::kThreads);
+  EXPECT_EQ(options.direct, DirectMode::kOff);
   EXPECT_EQ(options.latent_norm_eps, 1e-6F);
 }
 
@@ -62,6 +66,8 @@ TEST(MakeEngineOptions, WhatNobodySetIsLeftToTheEngine) {
   EXPECT_EQ(options.prefill_chunk, defaults.prefill_chunk);
   EXPECT_EQ(options.attention, defaults.attention);
   EXPECT_EQ(options.kv, defaults.kv);
+  EXPECT_EQ(options.io, defaults.io);
+  EXPECT_EQ(options.direct, defaults.direct);
   EXPECT_FALSE(options.cache_experts);
   EXPECT_FALSE(options.latent_norm_eps);
 }

@@ -1,9 +1,9 @@
 #include "engine/loaded_model.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "kernels/dispatch.h"
-#include "sys/io_threads.h"
 #include "sys/memory_meter.h"
 #include "sys/plain_read.h"
 #include "tensor/format_name.h"
@@ -44,6 +44,22 @@ Result<std::optional<Format>> ResolveFormat(const char* option, const std::strin
                 FormatOptionNames(), name);
   }
   return format;
+}
+
+// Those that experts lie in, each once.
+std::vector<const File*> FilesOf(const ExpertDirectory& experts) {
+  std::vector<const File*> files;
+  for (const auto& layer : experts) {
+    for (const ExpertRecord& record : layer) {
+      for (const StoredMatrix* matrix : {&record.gate, &record.up, &record.down}) {
+        files.push_back(matrix->codes.file);
+      }
+    }
+  }
+  std::ranges::sort(files);
+  const auto repeated = std::ranges::unique(files);
+  files.erase(repeated.begin(), repeated.end());
+  return files;
 }
 
 }  // namespace
@@ -121,9 +137,12 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
   store.max_experts = options.cache_experts;
   store.staging_bytes = plan_.staging_bytes;
   store.pool = pool_.get();
+  std::unique_ptr<IoEngine> reads = io ? io() : nullptr;
+  if (reads == nullptr) {
+    COLI_ASSIGN_OR_RETURN(reads, OpenExpertReads(options, catalog));
+  }
   COLI_ASSIGN_OR_RETURN(experts_, ExpertStore::Create(store, std::move(catalog.experts),
-                                                      io ? io() : MakeIoThreads(options.io_threads),
-                                                      std::move(policy)));
+                                                      std::move(reads), std::move(policy)));
   COLI_ASSIGN_OR_RETURN(
       forward_,
       Forward::Create(config_, weights_, StepLimits(options, plan_.prefill_rows, plan_.context),
@@ -132,7 +151,7 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
 }
 
 EngineMode LoadedModel::mode() const {
-  return {.io = std::string(experts_->io().name()),
+  return {.io = DescribeIo(),
           .budget_bytes = plan_.budget_bytes,
           .experts = expert_count_,
           .fitting_experts = experts_->slots(),
@@ -157,6 +176,26 @@ void LoadedModel::MeasureWeights(const WeightCatalog& catalog) {
     memory_bytes_per_s_ = std::max(
         memory_bytes_per_s_, static_cast<double>(some.size()) / PoolReadSeconds(*pool_, some));
   }
+}
+
+Result<std::unique_ptr<IoEngine>> LoadedModel::OpenExpertReads(const EngineOptions& options,
+                                                               const WeightCatalog& catalog) {
+  expert_files_ = FilesOf(catalog.experts);
+  IoSettings settings;
+  settings.kind = options.io;
+  settings.direct = options.direct;
+  settings.threads = options.io_threads;
+  settings.streams = plan_.expert_cache_bytes < catalog.expert_bytes;
+  // Other places in every run: those that the last one read may be in the memory of the drive.
+  settings.probe_seed =
+      static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  COLI_ASSIGN_OR_RETURN(OpenedIo opened, OpenIo(settings, expert_files_));
+  io_mode_ = std::move(opened.mode);
+  return std::move(opened.engine);
+}
+
+std::string LoadedModel::DescribeIo() const {
+  return coli::DescribeIo(experts_->io(), io_mode_, expert_files_);
 }
 
 }  // namespace coli

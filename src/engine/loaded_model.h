@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "backend/backend.h"
 #include "engine/engine_mode.h"
@@ -15,6 +17,7 @@
 #include "store/container.h"
 #include "store/expert_store.h"
 #include "store/usage_counter.h"
+#include "sys/open_io.h"
 #include "sys/thread_pool.h"
 
 namespace coli {
@@ -22,8 +25,8 @@ namespace coli {
 class LoadedModel {
  public:
   using Progress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
-  // Makes the engine that reads experts; tests put a faulty one in its place. Empty: reader
-  // threads.
+  // Makes the engine that reads experts; tests put a faulty one in its place. Empty: as the
+  // options say.
   using IoFactory = std::function<std::unique_ptr<IoEngine>()>;
 
   // Errors: every fault of the model directory, options out of range, a budget that is too small.
@@ -52,12 +55,16 @@ class LoadedModel {
   // How fast the threads read memory, measured on the weights once they are there. 0: they are so
   // few that some cache may hold them.
   double memory_bytes_per_s() const { return memory_bytes_per_s_; }
+  // How experts are read, for people; of the reads so far.
+  std::string DescribeIo() const;
 
  private:
   LoadedModel(ModelConfig config, Container container)
       : config_(std::move(config)), container_(std::move(container)) {}
   Status Build(const EngineOptions& options, const Progress& progress, const IoFactory& io);
   void MeasureWeights(const WeightCatalog& catalog);
+  Result<std::unique_ptr<IoEngine>> OpenExpertReads(const EngineOptions& options,
+                                                    const WeightCatalog& catalog);
 
   ModelConfig config_;
   Container container_;
@@ -70,6 +77,8 @@ class LoadedModel {
   const KernelTable* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Backend> backend_;
+  std::vector<const File*> expert_files_;
+  IoMode io_mode_;
   std::unique_ptr<ExpertStore> experts_;
   UsageCounter* usage_ = nullptr;  // the policy of experts_
   std::unique_ptr<Forward> forward_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "sys/io_kind.h"
 #include "tensor/format_id.h"
 
 namespace coli {
@@ -29,7 +30,9 @@ struct EngineOptions {
   uint32_t context = 0;        // positions per sequence; 0: min(4096, what the model allows)
   uint32_t prefill_chunk = 0;  // prompt rows of one step; 0: chosen by the memory plan
   uint32_t max_sequences = 1;  // whose KV cache is kept at the same time
-  uint32_t io_threads = 4;
+  IoKind io = IoKind::kAuto;   // who reads experts
+  uint32_t io_threads = 4;     // of the threaded engine
+  DirectMode direct = DirectMode::kAuto;
   // Number formats that weights are held in: names for which IsFormatOption holds.
   std::string expert_format = "keep";
   std::string dense_format = "keep";

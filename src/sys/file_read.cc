@@ -1,6 +1,10 @@
 #include "sys/file_read.h"
 
+#include <unistd.h>
+
 #include <cerrno>
+
+#include "sys/aligned_buffer.h"
 
 namespace coli {
 
@@ -26,6 +30,17 @@ void FileRead::Add(ssize_t result) {
     return;
   }
   progress_.Add(result);
+}
+
+void TryDirectRead(const File& file) {
+  const auto buffer = AlignedBuffer::Allocate(kDirectAlignment);
+  if (!buffer || !file.SuitsDirect(0, buffer->bytes())) {
+    return;
+  }
+  FileRead read({&file, 0, buffer->bytes()}, true);
+  const FileRead::Call call = read.Next();
+  const ssize_t got = ::pread(call.descriptor, call.destination.data(), call.destination.size(), 0);
+  read.Add(got < 0 ? -static_cast<ssize_t>(errno) : got);
 }
 
 }  // namespace coli

@@ -46,4 +46,7 @@ class FileRead {
   ReadProgress progress_;
 };
 
+// Some file systems refuse only the reads: finds out with one, and the file remembers.
+void TryDirectRead(const File& file);
+
 }  // namespace coli
