@@ -1,9 +1,6 @@
 #include "measure/disk_file.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -14,6 +11,7 @@
 
 #include "measure/weight_set.h"
 #include "sys/aligned_buffer.h"
+#include "sys/file_read.h"
 #include "sys/read_loop.h"
 
 namespace coli {
@@ -55,117 +53,75 @@ int OpenNameless(const std::filesystem::path& directory) {
   return named;
 }
 
-}  // namespace
-
-DiskFile::DiskFile(int descriptor, std::string path)
-    : descriptor_(descriptor), path_(std::move(path)) {}
-
-DiskFile::DiskFile(DiskFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
-      path_(std::move(other.path_)),
-      size_(other.size_),
-      direct_(other.direct_) {}
-
-DiskFile& DiskFile::operator=(DiskFile&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(path_, other.path_);
-  std::swap(size_, other.size_);
-  std::swap(direct_, other.direct_);
-  return *this;
-}
-
-DiskFile::~DiskFile() {
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) {
+      ::close(number_);
+    }
   }
-}
+  int number() const { return number_; }
 
-Result<DiskFile> DiskFile::Open(const std::filesystem::path& path) {
-  DiskFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), path.string());
-  if (file.descriptor_ < 0) {
-    return SystemError(file.path_, "cannot open");
-  }
-  COLI_RETURN_IF_ERROR(file.Measure());
-  file.GoDirect();
-  return file;
-}
+ private:
+  int number_;
+};
 
-Result<DiskFile> DiskFile::MakeTemporary(const std::filesystem::path& directory, uint64_t bytes,
-                                         const std::function<bool()>& cancelled) {
-  COLI_RETURN_IF_ERROR(CheckRoom(directory, bytes));
-  DiskFile file(OpenNameless(directory), directory.string());
-  if (file.descriptor_ < 0) {
-    return SystemError(file.path_, "cannot write a file to read (--dir names another directory)");
-  }
-  COLI_RETURN_IF_ERROR(file.Write(bytes, cancelled));
-  COLI_RETURN_IF_ERROR(file.Measure());
-  file.GoDirect();
-  return file;
-}
-
-Status DiskFile::Write(uint64_t bytes, const std::function<bool()>& cancelled) {
+Status Write(const Descriptor& file, uint64_t bytes, std::string_view path,
+             const std::function<bool()>& cancelled) {
   constexpr size_t kPiece = size_t{8} << 20;
   COLI_ASSIGN_OR_RETURN(const AlignedBuffer buffer, AlignedBuffer::Allocate(kPiece));
   FillWithCodes(buffer.bytes());
   for (uint64_t done = 0; done < bytes;) {
     if (cancelled && cancelled()) {
-      return Fail(ErrorCode::kCancelled, "{}: cancelled", path_);
+      return Fail(ErrorCode::kCancelled, "{}: cancelled", path);
     }
     const ssize_t written =
-        ::pwrite(descriptor_, buffer.data(), std::min<uint64_t>(kPiece, bytes - done),
+        ::pwrite(file.number(), buffer.data(), std::min<uint64_t>(kPiece, bytes - done),
                  static_cast<off_t>(done));
     if (written < 0 && errno != EINTR) {
-      return SystemError(path_, fmt::format("cannot write at byte {}", done));
+      return SystemError(path, fmt::format("cannot write at byte {}", done));
     }
     done += written > 0 ? static_cast<uint64_t>(written) : 0;
   }
-  if (::fsync(descriptor_) != 0) {
-    return SystemError(path_, "cannot write");
-  }
-  return Ok();
+  return ::fsync(file.number()) == 0 ? Ok() : SystemError(path, "cannot write");
 }
 
-Status DiskFile::Measure() {
-  struct stat facts{};
-  if (::fstat(descriptor_, &facts) != 0) {
-    return SystemError(path_, "cannot tell its size");
-  }
-  if (!S_ISREG(facts.st_mode)) {
-    return Fail(ErrorCode::kInvalidArgument, "{}: not a regular file", path_);
-  }
-  size_ = static_cast<uint64_t>(facts.st_size);
-  return Ok();
+}  // namespace
+
+Result<DiskFile> DiskFile::Open(const std::filesystem::path& path) {
+  COLI_ASSIGN_OR_RETURN(File file, File::OpenRead(path, DirectReads::kTry));
+  TryDirectRead(file);
+  return DiskFile(std::move(file), path.string());
 }
 
-void DiskFile::GoDirect() {
-#ifdef O_DIRECT
-  struct statfs facts{};
-  if (::fstatfs(descriptor_, &facts) == 0 && facts.f_type == TMPFS_MAGIC) {
-    return;  // it takes the flag, but it is the page cache
+Result<DiskFile> DiskFile::MakeTemporary(const std::filesystem::path& directory, uint64_t bytes,
+                                         const std::function<bool()>& cancelled) {
+  COLI_RETURN_IF_ERROR(CheckRoom(directory, bytes));
+  const Descriptor nameless(OpenNameless(directory));
+  if (nameless.number() < 0) {
+    return SystemError(directory.string(),
+                       "cannot write a file to read (--dir names another directory)");
   }
-  const int flags = ::fcntl(descriptor_, F_GETFL);
-  if (flags < 0 || ::fcntl(descriptor_, F_SETFL, flags | O_DIRECT) != 0) {
-    return;
-  }
-  // Some file systems take the flag and refuse the reads.
-  const auto buffer = AlignedBuffer::Allocate(kAlignment);
-  direct_ = buffer && size_ >= kAlignment && Read(0, buffer->bytes()).has_value();
-  if (!direct_) {
-    ::fcntl(descriptor_, F_SETFL, flags);
-  }
-#endif
+  COLI_RETURN_IF_ERROR(Write(nameless, bytes, directory.string(), cancelled));
+  COLI_ASSIGN_OR_RETURN(DiskFile file, Open(fmt::format("/proc/self/fd/{}", nameless.number())));
+  file.path_ = directory.string();
+  return file;
 }
 
 Status DiskFile::Read(uint64_t offset, std::span<std::byte> destination) const {
+  const int descriptor = file_.direct() ? file_.direct_descriptor() : file_.descriptor();
   return ReadFully(
-      [this](std::byte* to, size_t bytes, uint64_t from) {
-        return ::pread(descriptor_, to, bytes, static_cast<off_t>(from));
+      [descriptor](std::byte* to, size_t bytes, uint64_t from) {
+        return ::pread(descriptor, to, bytes, static_cast<off_t>(from));
       },
       offset, destination, path_);
 }
 
 void DiskFile::DropPages() const {
-  ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);  // advice only
+  ::posix_fadvise(file_.descriptor(), 0, 0, POSIX_FADV_DONTNEED);  // advice only
 }
 
 }  // namespace coli

@@ -7,8 +7,10 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
+#include "sys/file.h"
 
 namespace coli {
 
@@ -23,28 +25,21 @@ class DiskFile {
   // room; kCancelled.
   static Result<DiskFile> MakeTemporary(const std::filesystem::path& directory, uint64_t bytes,
                                         const std::function<bool()>& cancelled);
-  DiskFile(DiskFile&& other) noexcept;
-  DiskFile& operator=(DiskFile&& other) noexcept;
-  ~DiskFile();
 
   // Fills `destination` from `offset`; memory, size and offset are multiples of kAlignment.
   Status Read(uint64_t offset, std::span<std::byte> destination) const;
   // Where reads go through the page cache: empties it of this file.
   void DropPages() const;
 
-  uint64_t size() const { return size_; }
-  bool direct() const { return direct_; }  // reads do not go through the page cache
+  uint64_t size() const { return file_.size(); }
+  bool direct() const { return file_.direct(); }  // reads do not go through the page cache
+  const File& file() const { return file_; }      // for engines; its path may mean nothing
 
  private:
-  DiskFile(int descriptor, std::string path);
-  Status Write(uint64_t bytes, const std::function<bool()>& cancelled);
-  Status Measure();
-  void GoDirect();
+  DiskFile(File file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
 
-  int descriptor_ = -1;
-  std::string path_;
-  uint64_t size_ = 0;
-  bool direct_ = false;
+  File file_;
+  std::string path_;  // for errors: of a file without a name its directory
 };
 
 }  // namespace coli

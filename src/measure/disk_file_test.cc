@@ -70,9 +70,9 @@ TEST(DiskFile, WhatIsNoFileIsRefused) {
   const auto folder = DiskFile::Open(directory.path());
 
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().message, HasSubstr("none: cannot open: "));
+  EXPECT_THAT(none.error().message, HasSubstr("none: No such file"));
   ASSERT_FALSE(folder);
-  EXPECT_THAT(folder.error().message, HasSubstr("not a regular file"));
+  EXPECT_THAT(folder.error().message, HasSubstr("expected a regular file, found a directory"));
 }
 
 // It takes the flag for direct reads, but there is no drive behind it.

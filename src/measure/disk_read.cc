@@ -8,13 +8,15 @@
 #include "measure/disk_file.h"
 #include "measure/full_pool.h"
 #include "measure/scenario.h"
+#include "measure/weight_set.h"
+#include "sys/aligned_buffer.h"
+#include "sys/open_io.h"
 
 namespace coli {
 namespace {
 
 constexpr size_t kRecordBytes = size_t{4618} * DiskFile::kAlignment;  // an int4-row expert
 constexpr size_t kPieceBytes = size_t{1} << 20;
-constexpr size_t kPieces = (kRecordBytes + kPieceBytes - 1) / kPieceBytes;
 constexpr uint32_t kReaders = 16;  // pieces that are asked for at the same time
 constexpr uint64_t kFileBytes = uint64_t{1} << 30;
 constexpr uint64_t kQuickFileBytes = uint64_t{64} << 20;
@@ -94,55 +96,127 @@ std::vector<Record> ChooseRecords(const Drive& drive, size_t count, std::mt19937
   return records;
 }
 
-// Bytes per second of reading `records`, piece by piece, each reader one at a time.
-Result<double> ReadRecords(const std::vector<Record>& records, const AlignedBuffer& buffer,
-                           ThreadPool& readers) {
-  std::vector<Status> failures(readers.threads());
-  const double begin = WallSeconds();
-  readers.ParallelFor(records.size() * kPieces, 1, [&](size_t i, size_t, size_t reader) {
-    if (!failures[reader]) {
-      return;
+// A part of a record and the memory that it goes to.
+struct Piece {
+  const DiskFile* file;
+  uint64_t offset;
+  std::span<std::byte> memory;
+};
+
+// All pieces of `records`; `memory` holds them all.
+std::vector<Piece> CutUp(const std::vector<Record>& records, std::span<std::byte> memory) {
+  std::vector<Piece> pieces;
+  for (const Record& record : records) {
+    for (size_t from = 0; from < kRecordBytes; from += kPieceBytes) {
+      const size_t bytes = std::min(kPieceBytes, kRecordBytes - from);
+      pieces.push_back({record.file, record.offset + from, memory.first(bytes)});
+      memory = memory.subspan(bytes);
     }
-    const size_t from = i % kPieces * kPieceBytes;
-    const Record& record = records[i / kPieces];
-    const auto memory = buffer.bytes().subspan(reader * kPieceBytes, kPieceBytes);
-    failures[reader] = record.file->Read(record.offset + from,
-                                         memory.first(std::min(kPieceBytes, kRecordBytes - from)));
+  }
+  return pieces;
+}
+
+// The simplest way there is: each reader reads one piece after the other.
+Status ReadPlainly(const std::vector<Piece>& pieces, ThreadPool& readers) {
+  std::vector<Status> failures(readers.threads());
+  readers.ParallelFor(pieces.size(), 1, [&](size_t i, size_t, size_t reader) {
+    if (failures[reader]) {
+      failures[reader] = pieces[i].file->Read(pieces[i].offset, pieces[i].memory);
+    }
   });
-  const double seconds = WallSeconds() - begin;
   for (const Status& status : failures) {
     COLI_RETURN_IF_ERROR(status);
   }
-  return static_cast<double>(records.size() * kRecordBytes) / seconds;
+  return Ok();
 }
 
-Status MeasureDrive(BenchSession& session, const Drive& drive) {
-  const size_t records = session.quick() ? 2 : 16;
-  COLI_ASSIGN_OR_RETURN(const AlignedBuffer buffer,
-                        AlignedBuffer::Allocate(kReaders * kPieceBytes));
-  COLI_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadPool> readers, MakeFullPool(kReaders));
-  std::mt19937_64 generator(1);
-  Runs runs;
-  Status status;
-  session.Repeat([&] {
+// As experts are read: all are asked for at once.
+Status ReadWithEngine(const std::vector<Piece>& pieces, IoEngine& io) {
+  for (const Piece& piece : pieces) {
+    io.Submit({&piece.file->file(), piece.offset, piece.memory});
+  }
+  while (io.in_flight() > 0) {
+    if (const auto done = io.Wait(kClosePatience)) {
+      COLI_RETURN_IF_ERROR(done->status);
+    }
+  }
+  return Ok();
+}
+
+// What is measured, one way beside the other.
+struct Reading {
+  std::vector<const File*> files;
+  OpenedIo engine;
+  std::unique_ptr<ThreadPool> readers;
+  AlignedBuffer memory;
+  Runs plain;
+  Runs with_engine;
+};
+
+Result<Reading> Prepare(BenchSession& session, const Drive& drive, size_t records) {
+  Reading reading;
+  for (const DiskFile& file : drive.files) {
+    reading.files.push_back(&file.file());
+  }
+  IoSettings settings;
+  settings.kind = session.options().engine.io;
+  settings.direct = session.options().engine.direct;
+  settings.threads = session.options().engine.io_threads;
+  settings.streams = true;
+  COLI_ASSIGN_OR_RETURN(reading.engine, OpenIo(settings, reading.files));
+  COLI_ASSIGN_OR_RETURN(reading.readers, MakeFullPool(kReaders));
+  COLI_ASSIGN_OR_RETURN(reading.memory, AlignedBuffer::Allocate(records * kRecordBytes));
+  FillWithCodes(reading.memory.bytes());  // so that no page is new
+  return reading;
+}
+
+// Reads the same records both ways. Which comes first changes from run to run: what the first one
+// has read may be in the memory of the drive.
+Status Read(Reading& reading, const std::vector<Record>& records, const Drive& drive) {
+  const std::vector<Piece> pieces = CutUp(records, reading.memory.bytes());
+  const bool engine_first = reading.plain.count() % 2 == 1;
+  for (const bool engine : {engine_first, !engine_first}) {
     for (const DiskFile& file : drive.files) {
       file.DropPages();
     }
-    const auto speed = ReadRecords(ChooseRecords(drive, records, generator), buffer, *readers);
-    if (!speed) {
-      status = tl::unexpected(speed.error());
-    } else {
-      runs.Add(1e-9 * *speed);
-    }
-  });
+    const double begin = WallSeconds();
+    COLI_RETURN_IF_ERROR(engine ? ReadWithEngine(pieces, *reading.engine.engine)
+                                : ReadPlainly(pieces, *reading.readers));
+    const double speed =
+        static_cast<double>(records.size() * kRecordBytes) / (WallSeconds() - begin);
+    (engine ? reading.with_engine : reading.plain).Add(1e-9 * speed);
+  }
+  return Ok();
+}
+
+Parameters ParametersOf(const Drive& drive, std::string reader) {
+  return {{"by", std::move(reader)},
+          {"from", drive.what},
+          {"bytes", drive.bytes()},
+          {"record", uint64_t{kRecordBytes}},
+          {"page cache", drive.direct() ? "bypassed" : "used"}};
+}
+
+Status MeasureDrive(BenchSession& session, const Drive& drive) {
+  const size_t records = session.quick() ? 2 : 8;
+  COLI_ASSIGN_OR_RETURN(Reading reading, Prepare(session, drive, records));
+  std::mt19937_64 generator(1);
+  Status status;
+  session.Repeat(
+      [&] {
+        if (status) {
+          status = Read(reading, ChooseRecords(drive, records, generator), drive);
+        }
+      },
+      4);
   COLI_RETURN_IF_ERROR(status);
   session.Add(Summarize("disk.read",
-                        {{"from", drive.what},
-                         {"bytes", drive.bytes()},
-                         {"record", uint64_t{kRecordBytes}},
-                         {"depth", uint64_t{kReaders}},
-                         {"page cache", drive.direct() ? "bypassed" : "used"}},
-                        "GB/s", runs));
+                        ParametersOf(drive, fmt::format("plain reads, depth {}", kReaders)), "GB/s",
+                        reading.plain));
+  session.Add(Summarize(
+      "disk.read",
+      ParametersOf(drive, DescribeIo(*reading.engine.engine, reading.engine.mode, reading.files)),
+      "GB/s", reading.with_engine, "plain reads", reading.plain));
   return Ok();
 }
 

@@ -54,9 +54,12 @@ class BenchTest(program.ProgramTest):
         self.assert_error(done, "expected 1000 threads", "the system gives")
 
     def test_the_drive_is_read_from_a_file_that_leaves_no_trace(self):
-        (result,) = self.bench("disk.read", "--dir", self.home)["results"]
-        self.assertEqual((result["params"]["from"], result["params"]["bytes"]), ("temporary file", 64 << 20))
-        self.assertIn(result["params"]["page cache"], ("bypassed", "used"))
+        plain, engine = self.bench("disk.read", "--dir", self.home)["results"]
+        for result in (plain, engine):
+            self.assertEqual((result["params"]["from"], result["params"]["bytes"]), ("temporary file", 64 << 20))
+            self.assertIn(result["params"]["page cache"], ("bypassed", "used"))
+        self.assertRegex(engine["params"]["by"], r"^(io_uring|threads), (direct|page cache), depth \d+")
+        self.assertEqual((engine["limit"]["what"], engine["limit"]["value"]), ("plain reads", plain["value"]))
         self.assertEqual(list(self.home.iterdir()), [])
         self.assert_error(self.coli("bench", "-q", "disk.read", "--dir", self.home / "none"), "disk.read", "none")
 
