@@ -2,10 +2,11 @@
 
 namespace coli {
 
-Result<std::unique_ptr<CachePolicy>> MakeCachePolicy(std::string_view name) {
+Result<std::unique_ptr<CachePolicy>> MakeCachePolicy(std::string_view name,
+                                                     size_t experts_per_token) {
 #define COLI_CACHE_POLICY(its_name, make) \
   if (name == its_name) {                 \
-    return make();                        \
+    return make;                          \
   }
 #include "store/policies.def"
 #undef COLI_CACHE_POLICY

@@ -63,17 +63,21 @@ struct LfuParameters {
 };
 std::unique_ptr<CachePolicy> MakeLfuPolicy(LfuParameters parameters = {});
 
-// Least expected first, after the router's scores of all experts.
+// Least expected first, after the router's scores of all experts (routing_forecast.h).
 struct ScoreParameters {
-  double decay = 0.65;         // of the average, with every token of the layer
-  double temperature = 0.175;  // of the softmax that makes the scores of a layer shares
+  size_t experts_per_token = 8;  // of the model
+  double decay = 0.55;           // of the average, with every token of the layer
+  double temperature = 0.2;      // of the softmax that makes the scores of a layer shares
+  double rate = 0.02;            // at which the correction of the average learns; 0: not at all
+  double impatience = 0.3;  // worth falls by e to this within a token until the layer's next turn
 };
-std::unique_ptr<CachePolicy> MakeScorePolicy(ScoreParameters parameters = {});
+std::unique_ptr<CachePolicy> MakeScorePolicy(const ScoreParameters& parameters = {});
 
 inline constexpr std::string_view kDefaultCachePolicy = "score";
 
 // By the names of policies.def. Fails with kInvalidArgument and the names there are.
-Result<std::unique_ptr<CachePolicy>> MakeCachePolicy(std::string_view name);
+Result<std::unique_ptr<CachePolicy>> MakeCachePolicy(std::string_view name,
+                                                     size_t experts_per_token = 8);
 std::string CachePolicyNames();  // "lru, lfu, ..."
 
 }  // namespace coli

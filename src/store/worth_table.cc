@@ -16,23 +16,24 @@ void WorthTable::SetResident(ExpertKey key, bool resident) {
   FindLeast(key.layer);
 }
 
-std::optional<ExpertKey> WorthTable::Least(PinnedExperts pinned) const {
+std::optional<ExpertKey> WorthTable::Least(PinnedExperts pinned,
+                                           FunctionRef<float(LayerId)> scale) const {
   std::optional<ExpertKey> best;
-  size_t best_number = kNone;
+  float best_worth = std::numeric_limits<float>::infinity();
   for (size_t i = 0; i < least_.size(); ++i) {
     const LayerId layer{static_cast<int32_t>(i)};
+    const auto worth_of = [&](size_t number) {
+      return number == kNone ? std::numeric_limits<float>::infinity()
+                             : worth_[number] * scale(layer);
+    };
     size_t number = least_[i];
-    if (number == kNone || (best && worth_[number] >= worth_[best_number])) {
-      continue;
-    }
-    if (pinned(Key(layer, number))) {
+    if (worth_of(number) < best_worth && pinned(Key(layer, number))) {
       number = LeastOf(layer, pinned);
-      if (number == kNone || (best && worth_[number] >= worth_[best_number])) {
-        continue;
-      }
     }
-    best = Key(layer, number);
-    best_number = number;
+    if (worth_of(number) < best_worth) {
+      best = Key(layer, number);
+      best_worth = worth_of(number);
+    }
   }
   return best;
 }

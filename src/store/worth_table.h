@@ -18,7 +18,7 @@ class WorthTable {
  public:
   void Prepare(std::span<const size_t> experts_by_layer);
 
-  double Worth(ExpertKey key) const { return worth_[numbers_(key)]; }
+  float Worth(ExpertKey key) const { return worth_[numbers_(key)]; }
   // Changes the worth of a layer's experts: change(std::span<float>), by expert.
   template <class Change>
   void Update(LayerId layer, const Change& change) {
@@ -27,10 +27,13 @@ class WorthTable {
   }
   void SetResident(ExpertKey key, bool resident);
 
-  // Of equals the one with the lowest layer, then expert.
-  std::optional<ExpertKey> Least(PinnedExperts pinned) const;
+  // Least after the worth of each layer is multiplied by scale(layer), > 0. Of equals the one with
+  // the lowest layer, then expert.
+  std::optional<ExpertKey> Least(PinnedExperts pinned,
+                                 FunctionRef<float(LayerId)> scale = kUnscaled) const;
 
  private:
+  static constexpr auto kUnscaled = [](LayerId) { return 1.0F; };
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
   size_t Begin(LayerId layer) const { return numbers_.First(static_cast<size_t>(Raw(layer))); }

@@ -13,7 +13,8 @@ constexpr float kNegativeInfinity = -std::numeric_limits<float>::infinity();
 
 ExpertKey Key(int layer, int expert) { return {LayerId{layer}, ExpertId{expert}}; }
 
-std::unique_ptr<CachePolicy> MakeScore(ScoreParameters parameters) {
+// The average alone unless `parameters` say otherwise.
+std::unique_ptr<CachePolicy> MakeScore(const ScoreParameters& parameters) {
   auto score = MakeScorePolicy(parameters);
   score->Prepare(std::array<size_t, 2>{3, 4});
   return score;
@@ -21,7 +22,8 @@ std::unique_ptr<CachePolicy> MakeScore(ScoreParameters parameters) {
 
 // exp(0), exp(-1), exp(-2) over their sum: the definition of softmax, by hand.
 TEST(ScorePolicy, WorthIsTheAverageOfTheSoftmaxOfTheScores) {
-  const auto score = MakeScore({.decay = 0.75, .temperature = 0.5});
+  const auto score = MakeScore(
+      {.experts_per_token = 1, .decay = 0.75, .temperature = 0.5, .rate = 0, .impatience = 0});
   const double sum = 1 + std::exp(-1.0) + std::exp(-2.0);
 
   score->OnRoute(LayerId{0}, std::array<float, 3>{0.0F, 1.0F, 0.5F});
@@ -37,7 +39,7 @@ TEST(ScorePolicy, WorthIsTheAverageOfTheSoftmaxOfTheScores) {
 
 // In layer 0 one expert is sure, in layer 1 all are as likely: whatever level the scores have.
 TEST(ScorePolicy, LayersCompareByShareAndNotByScore) {
-  const auto score = MakeScore({.decay = 0.5, .temperature = 0.2});
+  const auto score = MakeScore({.decay = 0.5, .temperature = 0.2, .rate = 0, .impatience = 0});
   score->OnRoute(LayerId{0}, std::array<float, 3>{-0.9F, -5.0F, -5.0F});
   score->OnRoute(LayerId{1}, std::array<float, 4>{0.9F, 0.9F, 0.9F, 0.9F});
   score->OnInsert(Key(0, 0));
@@ -51,6 +53,17 @@ TEST(ScorePolicy, ANearMissIsWorthMoreThanAnExpertThatTheRouterPassedBy) {
   score->OnRoute(LayerId{1}, std::array<float, 4>{0.9F, 0.85F, 0.3F, 0.2F});
 
   EXPECT_GT(score->Worth(Key(1, 1)), 5 * score->Worth(Key(1, 2)));
+}
+
+// Both layers say the same; layer 1 was routed last, so layer 0 comes next.
+TEST(ScorePolicy, OfEquallyLikelyExpertsTheOneThatComesLastGoesFirst) {
+  const auto score = MakeScorePolicy({.rate = 0});
+  score->Prepare(std::array<size_t, 3>{2, 0, 2});
+  for (const int layer : {0, 2}) {
+    score->OnRoute(LayerId{layer}, std::array<float, 2>{0.5F, 0.5F});
+    score->OnInsert(Key(layer, 0));
+  }
+  EXPECT_EQ(score->Victim([](ExpertKey) { return false; }), Key(2, 0));
 }
 
 }  // namespace
