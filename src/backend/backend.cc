@@ -161,6 +161,11 @@ void Backend::AddPart(const FfnTask& task, uint32_t first_row, uint32_t rows) {
   part.w = task.w;
   part.x = task.x.data() + first_row;
   part.y = task.y.Rows(first_row, rows);
+  part.stage = task.stage;
+  if (task.stage != FfnStage::kWhole) {
+    COLI_CHECK(task.inner.rows == task.y.rows && task.inner.cols == task.w->gate.rows);
+    part.gate = task.inner.Rows(first_row, rows);
+  }
   parts_.push_back(part);
 }
 
@@ -191,7 +196,9 @@ void Backend::PlaceParts() {
   };
   for (FfnPart& part : parts_) {
     const FfnView& w = *part.w;
-    part.gate = values(part.y.rows, w.gate.rows);
+    if (part.stage == FfnStage::kWhole) {
+      part.gate = values(part.y.rows, w.gate.rows);
+    }
     part.up = values(part.y.rows, w.up.rows);
     part.gate_in = prepared(w.gate, part.y.rows, 0);
     part.up_in = w.up.format == w.gate.format ? part.gate_in : prepared(w.up, part.y.rows, 1);
@@ -200,7 +207,7 @@ void Backend::PlaceParts() {
 }
 
 void Backend::PrepareInputs() {
-  const auto rows = [](const FfnPart& part) { return part.gate.rows; };
+  const auto rows = [](const FfnPart& part) { return RowsOf(part, FfnStage::kGateUp); };
   ForAll(std::span<const FfnPart>(parts_), Split::kRows, rows,
          [&](const FfnPart& part, uint32_t row, uint32_t) {
            PrepareRow(part.x[row], part.gate_in, part.w->gate.cols, row);
@@ -212,7 +219,9 @@ void Backend::PrepareInputs() {
 
 // The activation at the end of the range that was just multiplied, which is still in the cache.
 void Backend::MultiplyGateAndUp() {
-  const auto width = [](const FfnPart& part) { return part.w->gate.rows; };
+  const auto width = [](const FfnPart& part) {
+    return RowsOf(part, FfnStage::kGateUp) > 0 ? part.w->gate.rows : 0;
+  };
   ForAll(std::span<const FfnPart>(parts_), Split::kWeights, width,
          [&](const FfnPart& part, uint32_t begin, uint32_t end) {
            Multiply(part.w->gate, part.gate_in, begin, end, part.gate);
@@ -225,7 +234,7 @@ void Backend::MultiplyGateAndUp() {
 }
 
 void Backend::PrepareInner() {
-  const auto rows = [](const FfnPart& part) { return part.gate.rows; };
+  const auto rows = [](const FfnPart& part) { return RowsOf(part, FfnStage::kDown); };
   ForAll(std::span<const FfnPart>(parts_), Split::kRows, rows,
          [&](const FfnPart& part, uint32_t row, uint32_t) {
            PrepareRow(part.gate.row(row), part.down_in, part.w->down.cols, row);
@@ -233,7 +242,9 @@ void Backend::PrepareInner() {
 }
 
 void Backend::MultiplyDown() {
-  const auto width = [](const FfnPart& part) { return part.w->down.rows; };
+  const auto width = [](const FfnPart& part) {
+    return RowsOf(part, FfnStage::kDown) > 0 ? part.w->down.rows : 0;
+  };
   ForAll(std::span<const FfnPart>(parts_), Split::kWeights, width,
          [&](const FfnPart& part, uint32_t begin, uint32_t end) {
            Multiply(part.w->down, part.down_in, begin, end, part.y);

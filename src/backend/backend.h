@@ -24,11 +24,18 @@ struct Product {
   MatrixView y;  // [rows, out]
 };
 
+// How much of a network is computed: all of it, or one of the halves that meet at the inner values
+// silu(gate x) * up x, for weights that arrive in this order.
+enum class FfnStage : uint8_t { kWhole, kGateUp, kDown };
+
 // One SwiGLU network and the rows that go through it.
 struct FfnTask {
   const FfnView* w;
   std::span<const float* const> x;  // rows of w->gate.cols values, which may lie anywhere
   MatrixView y;                     // [x.size(), w->down.rows]
+  FfnStage stage = FfnStage::kWhole;
+  // [x.size(), w->gate.rows]: where the inner values stay between the halves; unused for kWhole.
+  MatrixView inner{};
 };
 
 // What a backend has working memory for.
@@ -54,8 +61,9 @@ class Backend {
   void MatMul(ConstMatrixView x, std::span<const Product> products);
   void MatMul(ConstMatrixView x, const WeightView& w, MatrixView y);
 
-  // y = down(silu(gate x) * up x) for every task. All tasks together take four parallel loops for
-  // every room.rows of their rows: threads meet as often for nine networks as for one.
+  // y = down(silu(gate x) * up x) for every task, or a half of it. All tasks together take four
+  // parallel loops for every room.rows of their rows: threads meet as often for nine networks as
+  // for one.
   void Ffn(std::span<const FfnTask> tasks);
   // One network. x: [rows, hidden], any number of rows.
   void Ffn(const FfnView& w, ConstMatrixView x, MatrixView y);
@@ -91,8 +99,9 @@ class Backend {
     const FfnView* w;
     const float* const* x;  // [rows]
     MatrixView y;           // [rows, hidden]
-    MatrixView gate;        // [rows, inner]; silu(gate x) * up x in the end
-    MatrixView up;          // [rows, inner]
+    FfnStage stage;
+    MatrixView gate;  // [rows, inner]; silu(gate x) * up x in the end
+    MatrixView up;    // [rows, inner]
     Prepared gate_in;
     Prepared up_in;
     Prepared down_in;
@@ -103,6 +112,10 @@ class Backend {
   void PrepareRow(const float* x, const Prepared& place, uint32_t cols, size_t row);
   void MatMulPass(ConstMatrixView x, std::span<const Product> products, uint32_t first_row);
   void Multiply(const WeightView& w, const Prepared& x, uint32_t begin, uint32_t end, MatrixView y);
+  // Rows of the part that go through this half; 0 where its task does not ask for it.
+  static uint32_t RowsOf(const FfnPart& part, FfnStage half) {
+    return part.stage == FfnStage::kWhole || part.stage == half ? part.y.rows : 0;
+  }
   void AddPart(const FfnTask& task, uint32_t first_row, uint32_t rows);
   void RunParts();
   void PlaceParts();

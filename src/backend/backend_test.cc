@@ -102,6 +102,16 @@ void SlowFfn(Backend& backend, const FfnView& w, const float* x, float* y) {
   backend.MatMul(vector(gate), w.down, {y, 1, w.down.rows, w.down.rows});
 }
 
+void ExpectSlow(Backend& backend, std::span<const FfnTask> tasks) {
+  for (const FfnTask& task : tasks) {
+    for (size_t r = 0; r < task.x.size(); ++r) {
+      std::vector<float> expected(task.y.cols);
+      SlowFfn(backend, *task.w, task.x[r], expected.data());
+      EXPECT_EQ(std::vector<float>(task.y.row(r), task.y.row(r) + task.y.cols), expected);
+    }
+  }
+}
+
 // Networks of different widths and formats, with one row, many and none, that share inputs.
 TEST(Backend, NetworksComputedTogetherAreThoseComputedRowByRow) {
   const KernelTable& kernels = **SelectKernels("auto");
@@ -137,16 +147,29 @@ TEST(Backend, NetworksComputedTogetherAreThoseComputedRowByRow) {
             {networks[t], inputs[t], MatrixView{y.data(), 8, kHidden, kHidden}.Rows(row, rows)});
       }
 
-      backend.Ffn(tasks);
-
-      for (const FfnTask& task : tasks) {
-        for (size_t r = 0; r < task.x.size(); ++r) {
-          std::vector<float> expected(kHidden);
-          SlowFfn(backend, *task.w, task.x[r], expected.data());
-          EXPECT_EQ(std::vector<float>(task.y.row(r), task.y.row(r) + kHidden), expected)
-              << threads << " threads, passes of " << pass_rows;
+      // In halves: whole tasks and gate and up of the others together, then what is left of these.
+      std::vector<float> inner(8 * 160);
+      for (size_t halves = 0; halves <= tasks.size(); ++halves) {
+        std::ranges::fill(y, 0.0F);
+        std::vector<FfnTask> first = tasks;
+        uint32_t row = 0;
+        for (size_t t = 0; t < halves; ++t) {
+          const uint32_t cols = first[t].w->gate.rows;
+          first[t].stage = FfnStage::kGateUp;
+          first[t].inner = {inner.data() + size_t{row} * 160, first[t].y.rows, cols, cols};
+          row += first[t].y.rows;
         }
+        backend.Ffn(first);
+        std::vector<FfnTask> second(first.begin(),
+                                    first.begin() + static_cast<std::ptrdiff_t>(halves));
+        for (FfnTask& task : second) {
+          task.stage = FfnStage::kDown;
+        }
+        backend.Ffn(second);
+        ExpectSlow(backend, tasks);
       }
+      backend.Ffn(tasks);
+      ExpectSlow(backend, tasks);
     }
   }
 }

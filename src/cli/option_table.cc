@@ -45,6 +45,16 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .default_text = "auto",
      .help = "Read experts past the page cache of the system. auto: where the file system can; on: "
              "refuse files that cannot be read so."},
+    {.name = "cache-policy", .type = OptionType::kChoice, .verbs = kAll,
+     .group = "Model and machine", .value_name = "NAME", .choices = "score|lru|lfu",
+     .default_text = "score",
+     .help = "Which experts stay in memory: those that the router's scores make likely, or those "
+             "used last, or most often. The answer does not depend on it."},
+    {.name = "lookahead", .type = OptionType::kChoice, .verbs = kAll,
+     .group = "Model and machine", .value_name = "WHEN", .choices = "on|off",
+     .default_text = "on",
+     .help = "Read the next layer's likely experts while the drive has nothing else to do. It "
+             "pauses by itself when it does not pay. The answer does not depend on it."},
     {.name = "expert-format", .type = OptionType::kFormat, .verbs = kAll | kSynthVerb,
      .group = "Model and machine", .value_name = "NAME", .default_text = "keep",
      .help = "Number format to hold experts in: f32, bf16, int8-row, int4-g64 and others "

@@ -66,6 +66,8 @@ EngineOptions MakeEngineOptions(const OptionValues& options,
   if (const auto experts = options.Integer("cache-experts")) {
     engine.cache_experts = static_cast<uint32_t>(*experts);
   }
+  engine.cache_policy = options.Text("cache-policy").value_or(engine.cache_policy);
+  engine.lookahead = options.Text("lookahead") != "off";
   engine.expert_format = options.Text("expert-format").value_or(engine.expert_format);
   engine.dense_format = options.Text("dense-format").value_or(engine.dense_format);
   engine.context = static_cast<uint32_t>(options.Integer("ctx").value_or(0));

@@ -126,21 +126,25 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
       weights_, LoadWeights(config_, container_, catalog, options.load_mtp, *pool_, progress));
   MeasureWeights(catalog);
   backend_ = std::make_unique<Backend>(*kernels_, *pool_);
-  std::unique_ptr<CachePolicy> policy = MakeLruPolicy();
+  COLI_ASSIGN_OR_RETURN(std::unique_ptr<CachePolicy> policy,
+                        MakeCachePolicy(options.cache_policy, config_.router.experts_per_token));
   if (!options.state_dir.empty()) {
     auto counter = std::make_unique<UsageCounter>(std::move(policy));
     usage_ = counter.get();
     policy = std::move(counter);
   }
   ExpertStoreOptions store;
-  store.budget_bytes = plan_.expert_cache_bytes;
-  store.max_experts = options.cache_experts;
-  store.staging_bytes = plan_.staging_bytes;
-  store.pool = pool_.get();
   std::unique_ptr<IoEngine> reads = io ? io() : nullptr;
   if (reads == nullptr) {
     COLI_ASSIGN_OR_RETURN(reads, OpenExpertReads(options, catalog));
   }
+  store.reader.budget_bytes = plan_.expert_cache_bytes;
+  store.reader.max_experts = options.cache_experts;
+  store.reader.staging_bytes = plan_.staging_bytes;
+  store.reader.pool = pool_.get();
+  store.reader.poison = store.reader.poison || options.poison_released;
+  store.batch_experts = size_t{config_.router.experts_per_token} * plan_.sequences;
+  store.lookahead = options.lookahead;
   COLI_ASSIGN_OR_RETURN(experts_, ExpertStore::Create(store, std::move(catalog.experts),
                                                       std::move(reads), std::move(policy)));
   COLI_ASSIGN_OR_RETURN(

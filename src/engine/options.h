@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "store/cache_policy.h"
 #include "sys/io_kind.h"
 #include "tensor/format_id.h"
 
@@ -33,6 +34,9 @@ struct EngineOptions {
   IoKind io = IoKind::kAuto;   // who reads experts
   uint32_t io_threads = 4;     // of the threaded engine
   DirectMode direct = DirectMode::kAuto;
+  std::string cache_policy{kDefaultCachePolicy};  // which experts stay: a name of policies.def
+  bool poison_released = false;  // overwrite experts that leave memory, to find stale views
+  bool lookahead = true;  // read the next layer's likely experts while the drive has nothing to do
   // Number formats that weights are held in: names for which IsFormatOption holds.
   std::string expert_format = "keep";
   std::string dense_format = "keep";

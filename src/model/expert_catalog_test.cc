@@ -110,9 +110,9 @@ class ExpertCatalogTest : public ::testing::Test {
   FfnView Read(const ExpertRecord& record) {
     const ExpertLayout layout(record);
     stored_ = AlignedBuffer::Allocate(ExpertLayout::BufferBytes(record)).value();
-    for (const ExpertLayout::Read& read : layout.reads()) {
+    for (const ExpertLayout::Piece& read : layout.pieces()) {
       EXPECT_TRUE(
-          read.file->ReadExact(read.offset, stored_.bytes().subspan(read.position, read.bytes)));
+          read.file->ReadExact(read.offset, stored_.bytes().subspan(read.position, read.needed)));
     }
     const FfnView stored = layout.View(stored_.data(), record);
     if (!record.converts()) {

@@ -46,6 +46,9 @@ Forward::Forward(const ModelConfig& config, const ModelWeights& weights, Backend
     layers_.emplace_back(config, weights.layers[i], LayerId{static_cast<int32_t>(i)}, backend,
                          store);
   }
+  for (size_t i = 0; i + 1 < layers_.size(); ++i) {
+    layers_[i].SetNext(weights.layers[i + 1], LayerId{static_cast<int32_t>(i + 1)}, store);
+  }
 }
 
 Result<StepResult> Forward::Run(Batch batch, const LayerObserver& observer) {

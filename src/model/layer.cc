@@ -13,7 +13,9 @@ Result<LayerScratch> LayerScratch::Create(const ModelConfig& config, Backend& ba
   return LayerScratch{std::move(attention),
                       IndexerScratch(config, backend.pool().threads(), context),
                       ExpertPlan(config, max_rows, expert_window),
-                      RouteScratch(config.router, backend.vector().sigmoid), explicit_attention};
+                      RouteScratch(config.router, backend.vector().sigmoid),
+                      ForecastScratch(config, backend.vector().sigmoid),
+                      explicit_attention};
 }
 
 Layer::Layer(const ModelConfig& config, const LayerWeights& weights, LayerId id, Backend& backend,
@@ -31,6 +33,12 @@ Layer::Layer(const ModelConfig& config, const LayerWeights& weights, LayerId id,
   }
 }
 
+void Layer::SetNext(const LayerWeights& weights, LayerId id, ExpertStore& store) {
+  if (weights.moe) {
+    next_.emplace(config_, weights, id, backend_, store);
+  }
+}
+
 Status Layer::Run(Step& step, LayerScratch& scratch) const {
   for (uint32_t first = 0; first < step.rows(); first += kAttentionRows) {
     Step block = step.Block(first, std::min(kAttentionRows, step.rows() - first));
@@ -45,6 +53,9 @@ Status Layer::Run(Step& step, LayerScratch& scratch) const {
     return Ok();
   }
   AddToResidual(step);
+  if (next_) {
+    next_->Make(step, ExpertForecast::Moment::kLate, scratch.forecast);
+  }
   return CheckFinite(step);
 }
 
@@ -66,7 +77,12 @@ Status Layer::FeedForward(Step& step, LayerScratch& scratch) const {
     backend_.Ffn(*w_.dense, step.Of(step.a.normed), step.Of(step.a.mixed));
     return Ok();
   }
-  return experts_->Run(step, scratch.plan, scratch.route);
+  const auto while_reading = [&] {
+    if (next_) {
+      next_->Make(step, ExpertForecast::Moment::kEarly, scratch.forecast);
+    }
+  };
+  return experts_->Run(step, scratch.plan, scratch.route, while_reading);
 }
 
 void Layer::Normalize(Step& step, const std::vector<float>& weight) const {

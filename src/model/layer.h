@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "model/attention_mla.h"
+#include "model/expert_forecast.h"
 #include "model/indexer.h"
 #include "model/mixture_of_experts.h"
 
@@ -17,6 +18,7 @@ struct LayerScratch {
   IndexerScratch indexer;
   ExpertPlan plan;
   RouteScratch route;
+  ForecastScratch forecast;
   bool explicit_attention;
 
   // `expert_window`: rows of Activations::expert_outs.
@@ -30,6 +32,10 @@ class Layer {
   // References must outlive the layer.
   Layer(const ModelConfig& config, const LayerWeights& weights, LayerId id, Backend& backend,
         ExpertStore& store);
+
+  // The layer that comes next, if it has experts: they are forecast while this one is computed.
+  // References must outlive the layer.
+  void SetNext(const LayerWeights& weights, LayerId id, ExpertStore& store);
 
   // step.a.x: the residual stream, updated in place. Layers without an indexer use the selection
   // that the step holds. Attention is computed block by block, the feed-forward network for all
@@ -51,6 +57,7 @@ class Layer {
   LatentAttention attention_;
   std::optional<Indexer> indexer_;
   std::optional<MixtureOfExperts> experts_;
+  std::optional<ExpertForecast> next_;
 };
 
 }  // namespace coli

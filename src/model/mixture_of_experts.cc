@@ -5,6 +5,26 @@
 namespace coli {
 namespace {
 
+FfnStage StageOf(ExpertStore::Part part) {
+  switch (part) {
+    case ExpertStore::Part::kWhole:
+      return FfnStage::kWhole;
+    case ExpertStore::Part::kGateUp:
+      return FfnStage::kGateUp;
+    case ExpertStore::Part::kDown:
+      return FfnStage::kDown;
+  }
+  return FfnStage::kWhole;
+}
+
+Purpose PurposeOf(const Step& step, const ExpertPlan::Window& window) {
+  if (step.rows() > MixtureOfExperts::kLongestAppend) {
+    return Purpose::kSweep;
+  }
+  return window.end_use - window.first_use <= ExpertPlan::kMostHalves ? Purpose::kDecode
+                                                                      : Purpose::kAppend;
+}
+
 uint32_t UsesPerRow(const ModelConfig& config) {
   return config.router.experts_per_token + (config.shared_experts != 0 ? 1U : 0U);
 }
@@ -24,11 +44,13 @@ ExpertPlan::ExpertPlan(const ModelConfig& config, uint32_t max_rows, uint32_t wi
   tasks.reserve(window);
   leases.reserve(window);
   inputs.reserve(window);
+  inner_.resize(size_t{kMostHalves} * config.expert_intermediate_size);
 }
 
 uint64_t ExpertPlan::Bytes(const ModelConfig& config, uint32_t max_rows) {
   return uint64_t{max_rows} * (config.router.experts_per_token * sizeof(ExpertChoice) +
-                               UsesPerRow(config) * uint64_t{2} * sizeof(uint32_t));
+                               UsesPerRow(config) * uint64_t{2} * sizeof(uint32_t)) +
+         uint64_t{kMostHalves} * config.expert_intermediate_size * sizeof(float);
 }
 
 void ExpertPlan::Group(uint32_t rows) {
@@ -104,11 +126,12 @@ MixtureOfExperts::MixtureOfExperts(const ModelConfig& config, const MoeWeights& 
                                    LayerId layer, Backend& backend, ExpertStore& store)
     : config_(config), w_(weights), layer_(layer), backend_(backend), store_(store) {}
 
-Status MixtureOfExperts::Run(Step& step, ExpertPlan& plan, RouteScratch& route) const {
+Status MixtureOfExperts::Run(Step& step, ExpertPlan& plan, RouteScratch& route,
+                             FunctionRef<void()> while_reading) const {
   COLI_RETURN_IF_ERROR(RouteRows(step, plan, route));
   plan.Group(step.rows());
   while (const std::optional<ExpertPlan::Window> window = plan.NextWindow()) {
-    COLI_RETURN_IF_ERROR(RunWindow(step, plan, *window));
+    COLI_RETURN_IF_ERROR(RunWindow(step, plan, *window, while_reading));
     if (step.Abandoned()) {
       break;
     }
@@ -129,27 +152,35 @@ Status MixtureOfExperts::RouteRows(Step& step, ExpertPlan& plan, RouteScratch& r
         return Wrap(std::move(routed).error(),
                     fmt::format("layer {}, position {}", Raw(layer_), step.row(r).position));
       }
+      if (step.rows() <= kLongestAppend || step.rows() - r <= kSweepTail) {
+        store_.OnRoute(layer_, route.choices);
+      }
     }
   }
   return Ok();
 }
 
-Status MixtureOfExperts::RunWindow(Step& step, ExpertPlan& plan,
-                                   const ExpertPlan::Window& window) const {
+Status MixtureOfExperts::RunWindow(Step& step, ExpertPlan& plan, const ExpertPlan::Window& window,
+                                   FunctionRef<void()> while_reading) const {
   const std::span<const ExpertId> experts = plan.experts();
   const size_t end = std::min(window.end_expert, experts.size());
-  store_.Begin(layer_, experts.subspan(window.first_expert, end - window.first_expert));
+  store_.Begin(layer_, experts.subspan(window.first_expert, end - window.first_expert),
+               PurposeOf(step, window));
   plan.inputs.clear();
   for (const uint32_t row : plan.RowsIn(window)) {
     plan.inputs.push_back(step.a.normed.row(row));
   }
   if (window.end_expert > experts.size()) {  // computed while the first experts are being read
-    AddTask(plan, window, experts.size(), *w_.shared, step.a.expert_outs);
+    AddTask(plan, window, experts.size(), *w_.shared, FfnStage::kWhole, step.a.expert_outs);
   }
   Status collected = CollectReady(plan, window, step.a.expert_outs);
-  while (collected && !plan.tasks.empty() && !step.Abandoned()) {
+  for (bool first = window.first_use == 0; collected && !plan.tasks.empty() && !step.Abandoned();
+       first = false) {
     backend_.Ffn(plan.tasks);
     plan.Release();
+    if (first) {
+      while_reading();
+    }
     collected = CollectReady(plan, window, step.a.expert_outs);
   }
   plan.Release();
@@ -167,16 +198,21 @@ Status MixtureOfExperts::CollectReady(ExpertPlan& plan, const ExpertPlan::Window
       break;
     }
     plan.leases.push_back(std::move(ready->lease));
-    AddTask(plan, window, window.first_expert + ready->index, plan.leases.back().view(), outputs);
+    AddTask(plan, window, window.first_expert + ready->index, plan.leases.back().view(),
+            StageOf(ready->part), outputs);
   }
   return Ok();
 }
 
 void MixtureOfExperts::AddTask(ExpertPlan& plan, const ExpertPlan::Window& window, size_t expert,
-                               const FfnView& w, MatrixView outputs) const {
+                               const FfnView& w, FfnStage stage, MatrixView outputs) const {
   const ExpertPlan::Uses uses = plan.UsesIn(window, expert);
-  plan.tasks.push_back({&w, std::span(plan.inputs).subspan(uses.begin, uses.count),
-                        outputs.Rows(uses.begin, uses.count)});
+  FfnTask task{&w, std::span(plan.inputs).subspan(uses.begin, uses.count),
+               outputs.Rows(uses.begin, uses.count), stage};
+  if (stage != FfnStage::kWhole) {
+    task.inner = plan.Inner(w.gate.rows).Rows(uses.begin, uses.count);
+  }
+  plan.tasks.push_back(task);
 }
 
 // The sum of a row goes on from window to window, in the order of experts; the shared one is the

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/function_ref.h"
 #include "model/model_config.h"
 #include "model/router.h"
 #include "model/step.h"
@@ -77,6 +78,9 @@ class ExpertPlan {
   // What is computed together: networks, the leases of those that the store holds, and the input of
   // each use of the window.
   std::vector<FfnTask> tasks;
+  // Of each use in a window of a few, what stays between gate and up of an expert and its down.
+  static constexpr uint32_t kMostHalves = 32;
+  MatrixView Inner(uint32_t cols) { return {inner_.data(), kMostHalves, cols, cols}; }
   std::vector<ExpertStore::Lease> leases;
   std::vector<const float*> inputs;
   size_t TaskRows() const;
@@ -97,24 +101,34 @@ class ExpertPlan {
   std::vector<uint32_t> uses_;       // [rows, uses per row]: where a row's uses are among all
   std::vector<uint32_t> first_use_;  // [experts + 2]
   std::vector<uint32_t> count_;      // [E]
+  std::vector<float> inner_;         // [kMostHalves, I]
 };
 
 class MixtureOfExperts {
  public:
+  // Longer steps are prompts that sweep through all experts; shorter ones, the next turn of a
+  // conversation or a tool's result, use and feed what decoding uses.
+  static constexpr uint32_t kLongestAppend = 256;
+  // Of a long prompt, the last tokens whose routes count for what comes after it.
+  static constexpr uint32_t kSweepTail = 32;
+
   // References must outlive this.
   MixtureOfExperts(const ModelConfig& config, const MoeWeights& weights, LayerId layer,
                    Backend& backend, ExpertStore& store);
 
-  // step.a.normed -> step.a.mixed. Ends early when nobody waits for the rows any more. Errors:
-  // kNumeric from the router, and what the store reports.
-  Status Run(Step& step, ExpertPlan& plan, RouteScratch& route) const;
+  // step.a.normed -> step.a.mixed. Ends early when nobody waits for the rows any more.
+  // `while_reading` is called once, when missing experts are on their way and what needs none of
+  // them is computed. Errors: kNumeric from the router, and what the store reports.
+  Status Run(Step& step, ExpertPlan& plan, RouteScratch& route,
+             FunctionRef<void()> while_reading) const;
 
  private:
   Status RouteRows(Step& step, ExpertPlan& plan, RouteScratch& route) const;
-  Status RunWindow(Step& step, ExpertPlan& plan, const ExpertPlan::Window& window) const;
+  Status RunWindow(Step& step, ExpertPlan& plan, const ExpertPlan::Window& window,
+                   FunctionRef<void()> while_reading) const;
   Status CollectReady(ExpertPlan& plan, const ExpertPlan::Window& window, MatrixView outputs) const;
   void AddTask(ExpertPlan& plan, const ExpertPlan::Window& window, size_t expert, const FfnView& w,
-               MatrixView outputs) const;
+               FfnStage stage, MatrixView outputs) const;
   void SumWindow(Step& step, const ExpertPlan& plan, const ExpertPlan::Window& window) const;
 
   const ModelConfig& config_;

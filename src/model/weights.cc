@@ -212,11 +212,11 @@ Status AddExperts(ExpertDirectory experts, WeightCatalog& catalog) {
         }
         CountConversion(*matrix, catalog);
       }
-      const uint64_t bytes = ExpertStore::SlotBytes(record);
+      const uint64_t bytes = ExpertReader::SlotBytes(record);
       catalog.expert_bytes += bytes;
       catalog.largest_expert_bytes = std::max(catalog.largest_expert_bytes, bytes);
       catalog.largest_staging_bytes =
-          std::max(catalog.largest_staging_bytes, ExpertStore::StagingBytes(record));
+          std::max(catalog.largest_staging_bytes, ExpertReader::StagingBytes(record));
       ++catalog.expert_count;
     }
   }

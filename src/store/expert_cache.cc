@@ -30,14 +30,8 @@ ExpertCache::ExpertCache(const std::vector<std::vector<uint64_t>>& bytes, uint64
   policy_->Prepare(CountExperts(bytes));
 }
 
-void ExpertCache::OnUse(ExpertKey key) {
-  COLI_CHECK(Contains(key));
-  policy_->OnUse(key);
-}
-
 bool ExpertCache::Offer(ExpertKey key, PinnedExperts pinned, std::vector<ExpertKey>& victims) {
   COLI_CHECK(!Contains(key));
-  policy_->OnUse(key);
   const size_t first = victims.size();
   if (!ChooseVictims(bytes_[numbers_(key)], policy_->Worth(key), pinned, victims)) {
     return false;
@@ -51,7 +45,6 @@ bool ExpertCache::Offer(ExpertKey key, PinnedExperts pinned, std::vector<ExpertK
 
 bool ExpertCache::OfferFree(ExpertKey key) {
   COLI_CHECK(!Contains(key));
-  policy_->OnUse(key);
   const uint64_t bytes = bytes_[numbers_(key)];
   if (bytes > capacity_bytes_ || resident_bytes_ > capacity_bytes_ - bytes) {
     return false;

@@ -28,10 +28,10 @@ class ExpertCache {
 
   // As CachePolicy::OnRoute; before the uses of the token.
   void OnRoute(LayerId layer, std::span<const float> scores) { policy_->OnRoute(layer, scores); }
-  // A resident expert was asked for.
-  void OnUse(ExpertKey key);
+  // An expert was asked for, resident or not.
+  void OnUse(ExpertKey key) { policy_->OnUse(key); }
 
-  // Offers an expert that was asked for, read and used. True: it is resident now, and the experts
+  // Offers an expert that was read. True: it is resident now, and the experts
   // appended to `victims` are not any more. False: there is no room that is worth it; drop it.
   bool Offer(ExpertKey key, PinnedExperts pinned, std::vector<ExpertKey>& victims);
   // The same, but nothing ever has to go: only free room is taken.

@@ -192,8 +192,8 @@ size_t HitsOfARoundTrip(std::string_view policy) {
     cache.OnRoute(layer, scores);
     for (const int expert : {0, 1, 2, 3}) {
       const ExpertKey key{layer, ExpertId{expert}};
+      cache.OnUse(key);
       if (cache.Contains(key)) {
-        cache.OnUse(key);
         ++hits;
       } else {
         cache.Offer(key, [&](ExpertKey other) { return other.layer == layer; }, victims);

@@ -70,9 +70,9 @@ class ExpertConversionTest : public ::testing::Test {
                                             uint64_t staged, size_t threads = 2) {
     pool_ = std::make_unique<ThreadPool>(threads);
     ExpertStoreOptions options;
-    options.budget_bytes = slots * ExpertStore::SlotBytes(directory[0][0]);
-    options.staging_bytes = staged * ExpertStore::StagingBytes(directory[0][0]);
-    options.pool = pool_.get();
+    options.reader.budget_bytes = slots * ExpertReader::SlotBytes(directory[0][0]);
+    options.reader.staging_bytes = staged * ExpertReader::StagingBytes(directory[0][0]);
+    options.reader.pool = pool_.get();
     return ExpertStore::Create(options, std::move(directory), MakeIoThreads(3), MakeLruPolicy());
   }
 
@@ -163,7 +163,7 @@ TEST_F(ExpertConversionTest, TransposedExpertsKeepTheirFormat) {
 TEST_F(ExpertConversionTest, OneSlotAndRoomToStageOneExpertAreEnough) {
   ExpertDirectory directory = Directory(kInt4);
   limit_bytes_ =
-      ExpertStore::SlotBytes(directory[0][0]) + ExpertStore::StagingBytes(directory[0][0]);
+      ExpertReader::SlotBytes(directory[0][0]) + ExpertReader::StagingBytes(directory[0][0]);
   const auto store = Make(std::move(directory), 1, 1).value();
 
   EXPECT_FALSE(Run(*store, kInt4));
@@ -187,14 +187,14 @@ TEST_F(ExpertConversionTest, SlotsTakeWhatTheHeldFormatTakes) {
   // 4 bits and an f32 for 32 columns each: 5 bits; the rows of down end in a group of 8.
   const uint64_t codes = 3 * kInner * kHidden / 2;
   const uint64_t scales = (2 * kInner * kHidden / 32 + kHidden * 2) * sizeof(float);
-  EXPECT_GE(ExpertStore::SlotBytes(held[0][0]), codes + scales);
-  EXPECT_LT(ExpertStore::SlotBytes(held[0][0]), codes + scales + 4096 + 6 * 64);
-  EXPECT_GE(ExpertStore::StagingBytes(held[0][0]), 3 * kInner * kHidden * sizeof(float));
+  EXPECT_GE(ExpertReader::SlotBytes(held[0][0]), codes + scales);
+  EXPECT_LT(ExpertReader::SlotBytes(held[0][0]), codes + scales + 4096 + 6 * 64);
+  EXPECT_GE(ExpertReader::StagingBytes(held[0][0]), 3 * kInner * kHidden * sizeof(float));
 }
 
 TEST_F(ExpertConversionTest, TooLittleRoomToStageIsRefusedWithTheNumber) {
   ExpertDirectory directory = Directory(kInt4);
-  const uint64_t needed = ExpertStore::StagingBytes(directory[0][0]);
+  const uint64_t needed = ExpertReader::StagingBytes(directory[0][0]);
 
   const auto store = Make(std::move(directory), kExperts, 0);
 

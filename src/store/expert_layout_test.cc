@@ -41,20 +41,33 @@ class ExpertLayoutTest : public ::testing::Test {
     return {matrix(0), matrix(2), matrix(4)};
   }
 
-  // Performs the reads and compares what the views point to with the file's bytes.
+  // Performs the reads as a drive without a page cache would and compares what the views point to
+  // with the file's bytes.
   void ExpectRightBytes(const ExpertRecord& record) {
     const ExpertLayout layout(record);
     const AlignedBuffer buffer = AlignedBuffer::Allocate(ExpertLayout::BufferBytes(record)).value();
     std::vector<int> written(buffer.size(), 0);
-    for (const ExpertLayout::Read& read : layout.reads()) {
-      ASSERT_LE(read.position + read.bytes, buffer.size());
-      ASSERT_EQ(read.position % 64, 0U);
-      ASSERT_TRUE(
-          read.file->ReadExact(read.offset, buffer.bytes().subspan(read.position, read.bytes)));
-      for (uint64_t i = 0; i < read.bytes; ++i) {
-        ++written[read.position + i];
+    uint64_t needed = 0;
+    for (const ExpertLayout::Piece& piece : layout.pieces()) {
+      ASSERT_LE(piece.position + piece.bytes, buffer.size());
+      ASSERT_LE(piece.needed, piece.bytes);
+      ASSERT_GT(piece.needed, 0U);
+      if (piece.offset % alignof(float) == 0) {
+        ASSERT_EQ(piece.position % kDirectAlignment, 0U);
+        ASSERT_EQ(piece.offset % kDirectAlignment, 0U);
+        ASSERT_EQ(piece.bytes % kDirectAlignment, 0U);
       }
+      const auto& content = ContentOf(*piece.file);
+      ASSERT_LE(piece.offset + piece.needed, content.size());
+      const uint64_t bytes = std::min<uint64_t>(piece.bytes, content.size() - piece.offset);
+      std::copy_n(content.begin() + static_cast<std::ptrdiff_t>(piece.offset), bytes,
+                  buffer.data() + piece.position);
+      for (uint64_t i = 0; i < piece.bytes; ++i) {
+        ++written[piece.position + i];
+      }
+      needed += piece.needed;
     }
+    ASSERT_EQ(needed, layout.bytes());
     ASSERT_EQ(std::count_if(written.begin(), written.end(), [](int n) { return n > 1; }), 0);
     const FfnView view = layout.View(buffer.data(), record);
     ExpectMatrix(view.gate, record.gate);
@@ -73,8 +86,12 @@ class ExpertLayoutTest : public ::testing::Test {
   }
 
   void ExpectBytes(const std::byte* bytes, const Extent& extent) {
-    const auto& content = content_[extent.file == &files_[0] ? 0 : 1];
+    const auto& content = ContentOf(*extent.file);
     EXPECT_EQ(std::memcmp(bytes, content.data() + extent.offset, extent.bytes), 0);
+  }
+
+  const std::vector<std::byte>& ContentOf(const File& file) const {
+    return content_[&file == &files_[0] ? 0 : 1];
   }
 
   TempDirectory directory_;
@@ -87,7 +104,7 @@ TEST_F(ExpertLayoutTest, TheContainersOrderTakesTwoReads) {
   const ExpertRecord record = Record({In(0, 2'000, 500), In(0, 1'016, 16), In(0, 2'500, 500),
                                       In(0, 1'032, 16), In(0, 1'500, 500), In(0, 1'000, 16)});
 
-  EXPECT_EQ(ExpertLayout(record).reads().size(), 2U);
+  EXPECT_EQ(ExpertLayout(record).pieces().size(), 2U);
   ExpectRightBytes(record);
 }
 
@@ -95,7 +112,7 @@ TEST_F(ExpertLayoutTest, ExtentsThatDoNotTouchAreReadOneByOne) {
   const ExpertRecord record = Record({In(0, 2'000, 499), In(0, 1'020, 16), In(1, 2'500, 500),
                                       In(1, 1'040, 16), In(0, 1'500, 499), In(0, 1'000, 16)});
 
-  EXPECT_EQ(ExpertLayout(record).reads().size(), 6U);
+  EXPECT_EQ(ExpertLayout(record).pieces().size(), 6U);
   ExpectRightBytes(record);
 }
 
@@ -103,7 +120,7 @@ TEST_F(ExpertLayoutTest, ExtentsOfTwoFilesDoNotTouch) {
   const ExpertRecord record = Record({In(0, 0, 100), In(0, 1'000, 16), In(1, 100, 100),
                                       In(1, 1'016, 16), In(0, 200, 100), In(0, 1'032, 16)});
 
-  EXPECT_EQ(ExpertLayout(record).reads().size(), 6U);
+  EXPECT_EQ(ExpertLayout(record).pieces().size(), 6U);
   ExpectRightBytes(record);
 }
 
@@ -112,7 +129,7 @@ TEST_F(ExpertLayoutTest, ScalesThatWouldBeMisalignedAreReadApart) {
   const ExpertRecord record = Record({In(0, 0, 101), In(0, 101, 16), In(0, 117, 101),
                                       In(0, 218, 16), In(0, 234, 101), In(0, 335, 16)});
 
-  EXPECT_EQ(ExpertLayout(record).reads().size(), 4U);
+  EXPECT_EQ(ExpertLayout(record).pieces().size(), 4U);
   ExpectRightBytes(record);
 }
 
@@ -120,7 +137,7 @@ TEST_F(ExpertLayoutTest, PlainFloatsHaveNoScales) {
   const ExpertRecord record =
       Record({In(0, 200, 100), {}, In(0, 300, 100), {}, In(0, 100, 100), {}});
 
-  EXPECT_EQ(ExpertLayout(record).reads().size(), 1U);
+  EXPECT_EQ(ExpertLayout(record).pieces().size(), 1U);
   ExpectRightBytes(record);
 }
 
@@ -130,9 +147,34 @@ TEST_F(ExpertLayoutTest, TheSameBytesAreReadOnce) {
       Record({In(0, 200, 100), {}, In(0, 200, 100), {}, In(0, 250, 90), {}});
 
   const ExpertLayout layout(record);
-  ASSERT_EQ(layout.reads().size(), 1U);
-  EXPECT_EQ(layout.reads()[0].bytes, 140U);
+  ASSERT_EQ(layout.pieces().size(), 1U);
+  EXPECT_EQ(layout.pieces()[0].needed, 200U + 140U);  // from the beginning of the page
   ExpectRightBytes(record);
+}
+
+// Pages of a large expert: pieces that touch, each no longer than it has to be.
+TEST(ExpertLayout, ALargeExpertIsReadInPiecesThatCoverItsPages) {
+  for (const uint64_t codes : {uint64_t{6} << 20, uint64_t{50} << 20, uint64_t{6'291'457}}) {
+    const auto extent = [](uint64_t offset, uint64_t bytes) {
+      return Extent{nullptr, offset, bytes};
+    };
+    const StoredMatrix gate{"w", {FormatId::kInt8Row}, 4, 4, extent(10'000, codes), {}};
+    const StoredMatrix up{"w", {FormatId::kInt8Row}, 4, 4, extent(10'000 + codes, codes), {}};
+    const StoredMatrix down{"w", {FormatId::kInt8Row}, 4, 4, extent(10'000 + 2 * codes, codes), {}};
+
+    const ExpertLayout layout({gate, up, down});
+
+    uint64_t offset = 8'192;
+    for (const ExpertLayout::Piece& piece : layout.pieces()) {
+      EXPECT_EQ(piece.offset, offset);
+      EXPECT_EQ(piece.position, offset - 8'192);
+      offset += piece.bytes;
+    }
+    EXPECT_EQ(layout.bytes(), 10'000 - 8'192 + 3 * codes);
+    EXPECT_GE(offset, 10'000 + 3 * codes);
+    EXPECT_LT(offset, 10'000 + 3 * codes + kDirectAlignment);
+    EXPECT_GE(layout.pieces().size(), 3 * codes / (uint64_t{4} << 20));
+  }
 }
 
 TEST_F(ExpertLayoutTest, TheBuffersSizeDoesNotDependOnPlaces) {

@@ -1,74 +1,90 @@
 #include "store/expert_store.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "base/check.h"
-#include "store/conversion.h"
-#include "store/finite.h"
 
 namespace coli {
 namespace {
 
-constexpr size_t kNoSlot = std::numeric_limits<size_t>::max();
+using Clock = std::chrono::steady_clock;
 
 size_t Index(LayerId layer) { return static_cast<size_t>(Raw(layer)); }
 size_t Index(ExpertId expert) { return static_cast<size_t>(Raw(expert)); }
 
-std::string Describe(ExpertKey key) {
-  return fmt::format("layer {}, expert {}", Raw(key.layer), Raw(key.expert));
+uint64_t MicrosecondsSince(Clock::time_point start) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count());
 }
 
-// Of an expert's slot.
-uint64_t BufferBytes(const ExpertRecord& record) {
-  return record.converts() ? HeldBytes(record) : ExpertLayout::BufferBytes(record);
-}
-
-// A read's tag: which slot, and which of its reads.
-uint64_t TagOf(size_t slot, size_t read) { return slot * ExpertLayout::kMaxReads + read; }
-
-// Every matrix is checked when it arrives: a NaN would spread over all that is computed from it,
-// and nothing later could say where it came from. Floats that convert are checked when they do.
-Status CheckMatrix(const WeightView& view, const StoredMatrix& stored) {
-  if (view.scales != nullptr) {
-    COLI_RETURN_IF_ERROR(CheckScales(view, Place(stored)));
+Status CheckRoom(const ExpertReaderOptions& options, const ExpertRecord& record, ExpertKey key) {
+  const uint64_t cost = ExpertReader::SlotBytes(record);
+  if (cost > options.budget_bytes) {
+    return Fail(ErrorCode::kNotEnoughMemory,
+                "expert cache: expected a budget of at least {} bytes ({}), found {}", cost,
+                Describe(key), options.budget_bytes);
   }
-  const bool floats = Info(view.format).arithmetic == Arithmetic::kFloat;
-  return floats && !stored.converts() ? CheckFloats(view, Place(stored)) : Ok();
+  const uint64_t staging = ExpertReader::StagingBytes(record);
+  if (staging > options.staging_bytes) {
+    return Fail(ErrorCode::kNotEnoughMemory,
+                "expert cache: expected at least {} bytes to read {}, which is converted; found {}",
+                staging, Describe(key), options.staging_bytes);
+  }
+  COLI_CHECK(staging == 0 || options.pool != nullptr);
+  return Ok();
 }
 
-Status CheckExpert(const FfnView& view, const ExpertRecord& record) {
-  COLI_RETURN_IF_ERROR(CheckMatrix(view.gate, record.gate));
-  COLI_RETURN_IF_ERROR(CheckMatrix(view.up, record.up));
-  return CheckMatrix(view.down, record.down);
+std::vector<std::vector<uint64_t>> CostsOf(const ExpertDirectory& directory) {
+  std::vector<std::vector<uint64_t>> costs;
+  for (const auto& layer : directory) {
+    std::vector<uint64_t>& of_layer = costs.emplace_back();
+    for (const ExpertRecord& record : layer) {
+      of_layer.push_back(ExpertReader::SlotBytes(record));
+    }
+  }
+  return costs;
+}
+
+// Of a directory: what all experts take, the largest one, and most of them.
+struct Sizes {
+  uint64_t all = 0;
+  uint64_t largest = 0;
+  uint64_t common = 0;
+  size_t experts = 0;
+  size_t widest_layer = 0;  // experts
+
+  explicit Sizes(const ExpertDirectory& directory) {
+    std::map<uint64_t, size_t> count_by_cost;
+    for (const auto& layer : CostsOf(directory)) {
+      experts += layer.size();
+      widest_layer = std::max(widest_layer, layer.size());
+      for (const uint64_t cost : layer) {
+        all += cost;
+        ++count_by_cost[cost];
+      }
+    }
+    if (!count_by_cost.empty()) {
+      largest = count_by_cost.rbegin()->first;
+      common = std::ranges::max_element(count_by_cost, [](const auto& a, const auto& b) {
+                 return a.second < b.second;
+               })->first;
+    }
+  }
+};
+
+// What residents may take of a budget.
+uint64_t CapacityOf(uint64_t budget, const ExpertStoreOptions& options, const Sizes& sizes) {
+  if (options.reader.max_experts) {
+    budget = std::min(budget, *options.reader.max_experts * sizes.largest);
+  }
+  return budget -
+         ExpertStore::RoomForReads(budget, sizes.all, sizes.largest, options.batch_experts);
 }
 
 }  // namespace
-
-// The life of a slot: vacant -> reading (buffer, no lease) -> resident (known to the policy) ->
-// vacant. A slot leaves the reading state only when all its reads are complete, whatever became of
-// the batch that wanted it.
-struct ExpertStore::Slot {
-  enum class State { kVacant, kReading, kResident };
-
-  State state = State::kVacant;
-  ExpertKey key{};
-  uint64_t generation = 0;
-  AlignedBuffer buffer;
-  AlignedBuffer staging;  // while reading an expert that converts
-  FfnView view;
-  size_t leases = 0;
-  std::optional<size_t> batch_index;  // wanted by the current batch and not handed out yet
-
-  std::optional<ExpertLayout> layout;  // while reading
-  size_t reads_left = 0;
-  std::array<unsigned, ExpertLayout::kMaxReads> tries{};
-  std::optional<Error> error;
-};
 
 // --- creation ---
 
@@ -76,28 +92,15 @@ Result<std::unique_ptr<ExpertStore>> ExpertStore::Create(const ExpertStoreOption
                                                          ExpertDirectory directory,
                                                          std::unique_ptr<IoEngine> io,
                                                          std::unique_ptr<CachePolicy> policy) {
-  if (options.max_experts == size_t{0}) {
+  if (options.reader.max_experts == size_t{0}) {
     return Fail(ErrorCode::kInvalidArgument,
                 "expert cache: expected room for at least 1 expert, found 0");
   }
   for (size_t layer = 0; layer < directory.size(); ++layer) {
     for (size_t expert = 0; expert < directory[layer].size(); ++expert) {
-      const uint64_t cost = SlotBytes(directory[layer][expert]);
-      if (cost > options.budget_bytes) {
-        return Fail(
-            ErrorCode::kNotEnoughMemory,
-            "expert cache: expected a budget of at least {} bytes (layer {}, expert {}), found {}",
-            cost, layer, expert, options.budget_bytes);
-      }
-      const uint64_t staging = StagingBytes(directory[layer][expert]);
-      if (staging > options.staging_bytes) {
-        return Fail(
-            ErrorCode::kNotEnoughMemory,
-            "expert cache: expected at least {} bytes to read layer {}, expert {}, which is "
-            "converted; found {}",
-            staging, layer, expert, options.staging_bytes);
-      }
-      COLI_CHECK(staging == 0 || options.pool != nullptr);
+      const ExpertKey key{LayerId{static_cast<int32_t>(layer)},
+                          ExpertId{static_cast<int32_t>(expert)}};
+      COLI_RETURN_IF_ERROR(CheckRoom(options.reader, directory[layer][expert], key));
     }
   }
   return std::unique_ptr<ExpertStore>(
@@ -106,91 +109,108 @@ Result<std::unique_ptr<ExpertStore>> ExpertStore::Create(const ExpertStoreOption
 
 ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory directory,
                          std::unique_ptr<IoEngine> io, std::unique_ptr<CachePolicy> policy)
-    : directory_(std::move(directory)),
-      policy_(std::move(policy)),
-      buffers_(options.budget_bytes,
-               options.max_experts.value_or(std::numeric_limits<size_t>::max())),
-      staging_(options.staging_bytes, std::numeric_limits<size_t>::max()),
-      pool_(options.pool),
-      max_experts_(options.max_experts),
-      io_(std::move(io)) {
-  std::map<uint64_t, size_t> count_by_cost;
-  std::vector<size_t> experts_by_layer;
-  size_t experts = 0;
-  for (const auto& layer : directory_) {
-    slot_of_.emplace_back(layer.size(), kNoSlot);
-    experts_by_layer.push_back(layer.size());
-    experts += layer.size();
-    for (const ExpertRecord& record : layer) {
-      ++count_by_cost[SlotBytes(record)];
-    }
+    : options_(options),
+      reader_(options.reader, std::move(directory), std::move(io)),
+      cache_(CostsOf(reader_.directory()),
+             CapacityOf(options.reader.budget_bytes, options, Sizes(reader_.directory())),
+             std::move(policy)),
+      lookahead_(options.lookahead) {
+  const Sizes sizes(reader_.directory());
+  all_bytes_ = sizes.all;
+  slot_bytes_ = sizes.largest;
+  if (sizes.experts > 0) {
+    slots_ = std::min({sizes.experts, options.reader.max_experts.value_or(sizes.experts),
+                       static_cast<size_t>(options.reader.budget_bytes / sizes.common)});
   }
-  if (!count_by_cost.empty()) {
-    const auto by_count = [](const auto& a, const auto& b) { return a.second < b.second; };
-    const uint64_t common = std::ranges::max_element(count_by_cost, by_count)->first;
-    const uint64_t by_bytes = common == 0 ? experts : options.budget_bytes / common;
-    slots_ =
-        std::min({experts, options.max_experts.value_or(experts), static_cast<size_t>(by_bytes)});
-    slot_bytes_ = count_by_cost.rbegin()->first;
-  }
-  policy_->Prepare(experts_by_layer);
+  asked_in_.assign(sizes.widest_layer, 0);
+  sweep_keeps_.assign(sizes.widest_layer, false);
 }
 
 ExpertStore::~ExpertStore() = default;
 
-uint64_t ExpertStore::SlotBytes(const ExpertRecord& record) {
-  return SlotBuffers::Cost(BufferBytes(record));
+uint64_t ExpertStore::RoomForReads(uint64_t budget_bytes, uint64_t all_experts_bytes,
+                                   uint64_t largest_expert_bytes, size_t batch_experts) {
+  if (budget_bytes >= all_experts_bytes) {
+    return 0;
+  }
+  // A quarter of the places at most: with fewer than four there is none.
+  const uint64_t places = budget_bytes / largest_expert_bytes;
+  const uint64_t wanted = batch_experts + batch_experts / 2;  // and guesses
+  return std::min<uint64_t>(places / 4, wanted) * largest_expert_bytes;
 }
 
-uint64_t ExpertStore::StagingBytes(const ExpertRecord& record) {
-  return record.converts() ? SlotBuffers::Cost(ExpertLayout::BufferBytes(record)) : 0;
+bool ExpertStore::InBatch(ExpertKey key) const {
+  return key.layer == layer_ && asked_in_[Index(key.expert)] == batch_number_;
 }
 
-const ExpertRecord& ExpertStore::Record(ExpertKey key) const {
-  return directory_[Index(key.layer)][Index(key.expert)];
-}
-
-size_t& ExpertStore::SlotOf(ExpertKey key) { return slot_of_[Index(key.layer)][Index(key.expert)]; }
-
-bool ExpertStore::IsPinned(ExpertKey key) {
-  const Slot& slot = *table_[SlotOf(key)];
-  return slot.leases > 0 || slot.batch_index.has_value();
+bool ExpertStore::IsNeeded(ExpertKey key) const {
+  const Use& use = uses_[*reader_.Find(key)];
+  return use.leases > 0 || use.batch_index;
 }
 
 // --- the batch ---
 
-void ExpertStore::Begin(LayerId layer, std::span<const ExpertId> experts) {
-  Abandon();
-  COLI_CHECK(Index(layer) < directory_.size());
+void ExpertStore::Begin(LayerId layer, std::span<const ExpertId> experts, Purpose purpose) {
+  const auto& directory = reader_.directory();
+  COLI_CHECK(Index(layer) < directory.size());
   COLI_CHECK(std::ranges::adjacent_find(experts, std::greater_equal<>{}) == experts.end());
   COLI_CHECK(experts.empty() ||
-             (Raw(experts.front()) >= 0 && Index(experts.back()) < slot_of_[Index(layer)].size()));
+             (Raw(experts.front()) >= 0 && Index(experts.back()) < directory[Index(layer)].size()));
+  CountOverlap();
+  Abandon();
   layer_ = layer;
+  purpose_ = purpose;
+  ++batch_number_;
   batch_.assign(experts.begin(), experts.end());
   for (size_t i = 0; i < batch_.size(); ++i) {
-    const size_t index = SlotOf(BatchKey(i));
-    if (index == kNoSlot) {
-      waiting_.push_back(i);
-      continue;
-    }
-    Slot& slot = *table_[index];
-    slot.batch_index = i;
-    ++stats_.hits;
-    if (slot.state == Slot::State::kReading) {
-      ++reading_;
-    } else {
-      policy_->OnUse(slot.key);
-      ready_.push_back(i);
-    }
+    Ask(i);
+  }
+  JudgeGuesses(layer);
+  if (purpose == Purpose::kSweep) {
+    ChooseForSweep();
   }
   StartReads();
 }
 
-// Reads on their way go on; their experts become residents that nobody waits for.
+void ExpertStore::Ask(size_t i) {
+  const ExpertKey key = BatchKey(i);
+  asked_in_[Index(key.expert)] = batch_number_;
+  cache_.OnUse(key);
+  const std::optional<size_t> slot = reader_.Find(key);
+  if (!slot) {
+    last_miss_batch_ = batch_number_;
+    waiting_.push_back(i);
+    return;
+  }
+  Use& use = uses_[*slot];
+  use.batch_index = i;
+  use.half_handed_out = false;
+  if (use.guess_rank) {
+    ++stats_.misses;
+    last_miss_batch_ = batch_number_;
+    lookahead_.Useful(*use.guess_rank, reader_.arrived_bytes(*slot));
+    ForgetGuess(*slot);
+  } else if (!reader_.cancelled(*slot)) {  // a guess that was given up comes, or is read again
+    ++stats_.hits;
+  }
+  StopWarming(*slot);
+  if (reader_.loaded(*slot)) {
+    ready_.push_back({i, Part::kWhole});
+  } else {
+    ++reading_;
+    reader_.Promote(*slot);
+    if (reader_.half_loaded(*slot) && purpose_ == Purpose::kDecode) {
+      ready_.push_back({i, Part::kGateUp});
+    }
+  }
+}
+
+// Reads on their way go on; their experts are offered to the cache when they arrive.
 void ExpertStore::Abandon() {
   for (size_t i = 0; i < batch_.size(); ++i) {
-    if (const size_t index = SlotOf(BatchKey(i)); index != kNoSlot) {
-      table_[index]->batch_index.reset();
+    if (const auto slot = reader_.Find(BatchKey(i))) {
+      uses_[*slot].batch_index.reset();
+      Settle(*slot);
     }
   }
   batch_.clear();
@@ -201,10 +221,8 @@ void ExpertStore::Abandon() {
 }
 
 Result<std::optional<ExpertStore::Ready>> ExpertStore::Next() {
-  while (auto completion = io_->Poll()) {
-    Complete(*completion);
-  }
-  StartReads();
+  CountOverlap();
+  Pump();
   if (ready_.empty() && !error_) {
     if (waiting_.empty() && reading_ == 0) {
       return std::nullopt;
@@ -220,218 +238,278 @@ Result<std::optional<ExpertStore::Ready>> ExpertStore::Next() {
 }
 
 void ExpertStore::WaitForArrival() {
-  const auto start = std::chrono::steady_clock::now();
-  while (ready_.empty() && !error_ && io_->in_flight() > 0) {
-    if (const auto completion = io_->Wait(kClosePatience)) {
-      Complete(*completion);
+  const auto start = Clock::now();
+  while (ready_.empty() && !error_) {
+    if (reader_.slots_being_read() == 0) {
+      if (!EvictForRead()) {
+        break;
+      }
+    } else if (auto arrival = reader_.Wait(options_.patience)) {
+      Arrive(*arrival);
+    } else if (reader_.slots_being_read() > 0) {
+      error_ = NoAnswer();
     }
-    StartReads();  // a read that an earlier batch abandoned may have kept the last slot busy
+    StartReads();  // a read that an earlier batch abandoned may have kept the last place busy
   }
-  const auto waited = std::chrono::steady_clock::now() - start;
-  stats_.wait_us +=
-      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(waited).count());
+  stats_.wait_us += MicrosecondsSince(start);
 }
 
 ExpertStore::Ready ExpertStore::HandOut() {
-  const size_t i = ready_.front();
+  const auto [i, part] = ready_.front();
   ready_.pop_front();
-  const size_t index = SlotOf(BatchKey(i));
-  table_[index]->batch_index.reset();
-  return {i, Lease(this, index)};
+  const size_t slot = *reader_.Find(BatchKey(i));
+  if (part == Part::kGateUp) {
+    uses_[slot].half_handed_out = true;
+  } else {
+    uses_[slot].batch_index.reset();
+  }
+  if (reader_.slots_being_read() > 0) {
+    computing_ = Computing{Clock::now(), reader_.io().stats().busy_us};
+  }
+  return {i, part, Lease(this, slot)};
 }
+
+// The caller has computed since the last expert was handed out: how long was the drive busy?
+void ExpertStore::CountOverlap() {
+  if (computing_) {
+    const uint64_t busy_us = reader_.io().stats().busy_us - computing_->io_busy_us;
+    stats_.overlap_us += std::min(MicrosecondsSince(computing_->since), busy_us);
+    computing_.reset();
+  }
+}
+
+void ExpertStore::Pump() {
+  while (auto arrival = reader_.Poll()) {
+    Arrive(*arrival);
+  }
+  StartReads();
+  WarmMore();
+}
+
+void ExpertStore::Arrive(const ExpertReader::Arrival& arrival) {
+  Use& use = uses_[arrival.slot];
+  const std::optional<size_t> wanted_as = use.batch_index;
+  if (!arrival.complete) {
+    if (wanted_as && purpose_ == Purpose::kDecode) {
+      ready_.push_back({*wanted_as, Part::kGateUp});
+    }
+    return;
+  }
+  if (wanted_as) {
+    --reading_;
+  }
+  if (!arrival.error) {
+    if (wanted_as) {
+      stats_.misses += arrival.cancelled ? 1U : 0U;
+      Complete(arrival.slot, *wanted_as);
+    } else {
+      StopWarming(arrival.slot, /*arrived=*/true);
+      Settle(arrival.slot);
+    }
+    return;
+  }
+  if (use.guess_rank) {
+    ForgetGuess(arrival.slot);
+  }
+  StopWarming(arrival.slot);
+  use = {};
+  if (!wanted_as) {
+    return;
+  }
+  if (arrival.error->code ==
+      ErrorCode::kCancelled) {  // a guess that was given up, and then asked for
+    waiting_.push_back(*wanted_as);
+  } else if (!error_) {
+    error_ = arrival.error;
+  }
+}
+
+// All of an expert of the batch is here. Where gate and up wait to be handed out, down joins them.
+void ExpertStore::Complete(size_t slot, size_t i) {
+  const auto half = std::ranges::find(ready_, i, &ReadyPart::index);
+  if (half != ready_.end()) {
+    half->part = Part::kWhole;
+  } else {
+    ready_.push_back({i, uses_[slot].half_handed_out ? Part::kDown : Part::kWhole});
+  }
+}
+
+// --- places ---
+
+void ExpertStore::StartReads() {
+  started_.clear();
+  while (!waiting_.empty() && !error_) {
+    if (purpose_ == Purpose::kSweep && transients() >= SweepPlaces()) {
+      break;  // the same memory again and again, which stays in the processor's caches and tables
+    }
+    const size_t i = waiting_.front();
+    const auto slot = Start(BatchKey(i), Urgency::kDemand);
+    if (!slot) {
+      error_ = slot.error();
+    } else if (*slot) {
+      waiting_.pop_front();
+      ++reading_;
+      ++stats_.misses;
+      uses_[**slot] = Use{};
+      uses_[**slot].batch_index = i;
+      started_.push_back(**slot);
+      if (purpose_ != Purpose::kDecode) {
+        ContinueStarted();
+      }
+    } else if (!DropOneGuess()) {
+      break;
+    }
+  }
+  ContinueStarted();
+}
+
+void ExpertStore::ContinueStarted() {
+  for (const size_t slot : started_) {
+    reader_.Continue(slot, Urgency::kDemand);
+  }
+  started_.clear();
+}
+
+Result<std::optional<size_t>> ExpertStore::Start(ExpertKey key, Urgency urgency) {
+  COLI_ASSIGN_OR_RETURN(const std::optional<size_t> slot, reader_.Start(key, urgency));
+  if (slot && *slot >= uses_.size()) {
+    uses_.resize(*slot + 1);
+  }
+  return slot;
+}
+
+// Residents left no place for a read, and nobody will give one back: one of them goes.
+bool ExpertStore::EvictForRead() {
+  const auto victim = cache_.policy().Victim([this](ExpertKey key) { return IsNeeded(key); });
+  if (waiting_.empty() || !victim) {
+    return false;
+  }
+  cache_.Remove(*victim);
+  victims_.assign(1, *victim);
+  VacateVictims();
+  return true;
+}
+
+// An expert that nobody wants any more stays or goes.
+void ExpertStore::Settle(size_t slot) {
+  const Use& use = uses_[slot];
+  if (!reader_.loaded(slot) || use.leases > 0 || use.batch_index || use.guess_rank) {
+    return;
+  }
+  const ExpertKey key = reader_.key(slot);
+  if (cache_.Contains(key)) {
+    return;
+  }
+  victims_.clear();
+  // Experts of a batch do not make way for each other.
+  const auto pinned = [this](ExpertKey resident) {
+    return InBatch(resident) || IsNeeded(resident);
+  };
+  const bool sweep = purpose_ == Purpose::kSweep && InBatch(key);
+  const bool stays = use.warmed ? cache_.OfferFree(key)
+                     : sweep    ? sweep_keeps_[Index(key.expert)] && cache_.OfferFree(key)
+                                : cache_.Offer(key, pinned, victims_);
+  VacateVictims();
+  uses_[slot].warmed = false;
+  if (!stays) {
+    ++stats_.dropped;
+    reader_.Vacate(slot);
+  }
+}
+
+void ExpertStore::VacateVictims() {
+  for (const ExpertKey victim : victims_) {
+    ++stats_.evictions;
+    reader_.Vacate(*reader_.Find(victim));
+  }
+}
+
+// The layer's share of the room for residents, for its most worthy experts.
+void ExpertStore::ChooseForSweep() {
+  const size_t experts = reader_.directory()[Index(layer_)].size();
+  const uint64_t capacity = cache_.capacity_bytes();
+  const size_t share =
+      capacity >= all_bytes_
+          ? experts
+          : static_cast<size_t>(static_cast<double>(experts) * static_cast<double>(capacity) /
+                                static_cast<double>(all_bytes_));
+  by_worth_.clear();
+  for (size_t e = 0; e < experts; ++e) {
+    const ExpertId id{static_cast<int32_t>(e)};
+    by_worth_.push_back({-cache_.Worth({layer_, id}), id});
+    sweep_keeps_[e] = false;
+  }
+  std::ranges::nth_element(by_worth_, by_worth_.begin() + static_cast<std::ptrdiff_t>(share));
+  for (size_t i = 0; i < share; ++i) {
+    sweep_keeps_[Index(by_worth_[i].second)] = true;
+  }
+}
+
+void ExpertStore::SetBudget(uint64_t bytes) {
+  COLI_CHECK(bytes >= slot_bytes_);
+  reader_.SetBudget(bytes);
+  ExpertStoreOptions options = options_;
+  victims_.clear();
+  cache_.SetCapacity(
+      CapacityOf(bytes, options, Sizes(reader_.directory())),
+      [this](ExpertKey key) { return IsNeeded(key); }, victims_);
+  VacateVictims();
+}
+
+ExpertStoreStats ExpertStore::stats() const {
+  ExpertStoreStats stats = stats_;
+  stats.bytes_read = reader_.bytes_read();
+  stats.conversions = reader_.conversions();
+  stats.lookahead = lookahead_.counters();
+  return stats;
+}
+
+// --- errors ---
 
 Error ExpertStore::NoRoom() {
   COLI_CHECK(!waiting_.empty());
   const ExpertKey key = BatchKey(waiting_.front());
   uint64_t pinned_bytes = 0;
   size_t pinned = 0;
-  for (const auto& slot : table_) {
-    if (slot->leases > 0) {
-      pinned_bytes += SlotBuffers::Cost(slot->buffer.size());
+  for (size_t slot = 0; slot < uses_.size(); ++slot) {
+    if (uses_[slot].leases > 0) {
+      pinned_bytes += reader_.cost(slot);
       ++pinned;
     }
   }
-  const uint64_t minimum = pinned_bytes + SlotBytes(Record(key));
-  std::string limit = fmt::format("a budget of {} bytes", buffers_.budget_bytes());
-  if (max_experts_) {
-    limit += fmt::format(" and of {} experts", *max_experts_);
+  const uint64_t minimum = pinned_bytes + ExpertReader::SlotBytes(reader_.Record(key));
+  std::string limit = fmt::format("a budget of {} bytes", reader_.budget_bytes());
+  if (options_.reader.max_experts) {
+    limit += fmt::format(" and of {} experts", *options_.reader.max_experts);
   }
   return {ErrorCode::kNotEnoughMemory,
           fmt::format("{}: expected room in the expert cache for at least {} experts ({} bytes), "
-                      "{} of them in use; "
-                      "found {}",
+                      "{} of them in use; found {}",
                       Describe(key), pinned + 1, minimum, pinned, limit)};
 }
 
-// --- slots ---
-
-void ExpertStore::StartReads() {
-  while (!waiting_.empty()) {
-    const size_t i = waiting_.front();
-    auto room = FindRoom(Record(BatchKey(i)));
-    if (!room) {
-      error_ = std::move(room).error();
-      return;
-    }
-    if (!*room) {
-      return;
-    }
-    waiting_.pop_front();
-    StartExpert(i, **std::move(room));
-  }
-}
-
-// Staging first: it comes free by itself when reads complete, so nothing is evicted in vain.
-Result<std::optional<ExpertStore::Room>> ExpertStore::FindRoom(const ExpertRecord& record) {
-  Room room;
-  if (record.converts()) {
-    COLI_ASSIGN_OR_RETURN(auto staging, staging_.Take(ExpertLayout::BufferBytes(record)));
-    if (!staging) {
-      return std::nullopt;
-    }
-    room.staging = *std::move(staging);
-  }
-  auto slot = FindSlot(BufferBytes(record));
-  if (!slot || !*slot) {
-    staging_.GiveBack(std::move(room.staging));
-    return slot ? Result<std::optional<Room>>(std::nullopt)
-                : tl::unexpected<Error>(std::move(slot).error());
-  }
-  room.slot = **std::move(slot);
-  return room;
-}
-
-Result<std::optional<AlignedBuffer>> ExpertStore::FindSlot(uint64_t bytes) {
-  while (true) {
-    COLI_ASSIGN_OR_RETURN(auto buffer, buffers_.Take(bytes));
-    if (buffer) {
-      return buffer;
-    }
-    const auto victim = policy_->Victim([this](ExpertKey key) { return IsPinned(key); });
-    if (!victim) {
-      return std::nullopt;
-    }
-    policy_->OnRemove(*victim);
-    ++stats_.evictions;
-    Vacate(SlotOf(*victim));
-  }
-}
-
-void ExpertStore::StartExpert(size_t index_in_batch, Room room) {
-  const ExpertKey key = BatchKey(index_in_batch);
-  if (vacant_.empty()) {
-    vacant_.push_back(table_.size());
-    table_.push_back(std::make_unique<Slot>());
-  }
-  const size_t index = vacant_.back();
-  vacant_.pop_back();
-  SlotOf(key) = index;
-  Slot& slot = *table_[index];
-  slot.state = Slot::State::kReading;
-  slot.key = key;
-  slot.buffer = std::move(room.slot);
-  slot.staging = std::move(room.staging);
-  slot.batch_index = index_in_batch;
-  slot.layout.emplace(Record(key));
-  slot.reads_left = slot.layout->reads().size();
-  COLI_CHECK(slot.reads_left > 0);
-  slot.tries.fill(0);
-  ++reading_;
-  ++stats_.misses;
-  for (size_t read = 0; read < slot.layout->reads().size(); ++read) {
-    SubmitRead(index, read);
-  }
-}
-
-void ExpertStore::SubmitRead(size_t index, size_t read) {
-  Slot& slot = *table_[index];
-  ++slot.tries[read];
-  const ExpertLayout::Read& extent = slot.layout->reads()[read];
-  const AlignedBuffer& buffer = Record(slot.key).converts() ? slot.staging : slot.buffer;
-  io_->Submit({extent.file, extent.offset, buffer.bytes().subspan(extent.position, extent.bytes),
-               TagOf(index, read)});
-}
-
-// The slot's expert is gone, and with its generation every way to name it.
-void ExpertStore::Vacate(size_t index) {
-  Slot& slot = *table_[index];
-  COLI_CHECK(slot.leases == 0 && slot.reads_left == 0);
-  SlotOf(slot.key) = kNoSlot;
-  buffers_.GiveBack(std::move(slot.buffer));
-  staging_.GiveBack(std::move(slot.staging));
-  const uint64_t generation = slot.generation;
-  slot = Slot{};
-  slot.generation = generation + 1;
-  vacant_.push_back(index);
-}
-
-void ExpertStore::Complete(const ReadCompletion& completion) {
-  const size_t index = static_cast<size_t>(completion.tag / ExpertLayout::kMaxReads);
-  const size_t read = static_cast<size_t>(completion.tag % ExpertLayout::kMaxReads);
-  Slot& slot = *table_[index];
-  const ExpertLayout::Read& extent = slot.layout->reads()[read];
-  if (completion.status) {
-    stats_.bytes_read += extent.bytes;
-  } else if (slot.tries[read] < kMaxTries) {
-    SubmitRead(index, read);
-    return;
-  } else {
-    slot.error =
-        Error{completion.status.error().code,
-              fmt::format("{}: {} at byte {}, {} bytes, tried {} times: {}", Describe(slot.key),
-                          extent.file->path(), extent.offset, extent.bytes, slot.tries[read],
-                          completion.status.error().message)};
-  }
-  if (--slot.reads_left == 0) {
-    Finish(index);
-  }
-}
-
-void ExpertStore::Finish(size_t index) {
-  Slot& slot = *table_[index];
-  const std::optional<size_t> wanted_as = slot.batch_index;
-  if (wanted_as) {
-    --reading_;
-  }
-  if (!slot.error) {
-    if (auto status = MakeView(slot); !status) {
-      slot.error = Wrap(std::move(status).error(), Describe(slot.key)).value();
+Error ExpertStore::NoAnswer() {
+  std::string what = "the expert cache";
+  for (size_t i = 0; i < batch_.size(); ++i) {
+    const auto slot = reader_.Find(BatchKey(i));
+    if (slot && !reader_.loaded(*slot)) {
+      const Extent& extent = reader_.Record(BatchKey(i)).gate.codes;
+      what = fmt::format("{}: {} at byte {}", Describe(BatchKey(i)), extent.file->path(),
+                         extent.offset);
+      break;
     }
   }
-  if (slot.error) {
-    if (wanted_as && !error_) {
-      error_ = std::move(slot.error);
-    }
-    Vacate(index);
-    return;
-  }
-  slot.state = Slot::State::kResident;
-  slot.layout.reset();
-  policy_->OnInsert(slot.key);
-  if (wanted_as) {
-    ready_.push_back(*wanted_as);
-  }
-}
-
-// All bytes of the slot's expert are here: checks them and, where it is held otherwise, converts.
-Status ExpertStore::MakeView(Slot& slot) {
-  const ExpertRecord& record = Record(slot.key);
-  if (!record.converts()) {
-    slot.view = slot.layout->View(slot.buffer.data(), record);
-    return CheckExpert(slot.view, record);
-  }
-  const FfnView stored = slot.layout->View(slot.staging.data(), record);
-  COLI_RETURN_IF_ERROR(CheckExpert(stored, record));
-  COLI_ASSIGN_OR_RETURN(slot.view, ConvertExpert(record, stored, slot.buffer.bytes(), *pool_));
-  staging_.GiveBack(std::move(slot.staging));
-  ++stats_.conversions;
-  return Ok();
+  return {
+      ErrorCode::kIo,
+      fmt::format("{}: the drive has not completed any of {} reads for {} s; is it still there?",
+                  what, reader_.io().in_flight(),
+                  std::chrono::duration_cast<std::chrono::seconds>(options_.patience).count())};
 }
 
 // --- leases ---
 
 ExpertStore::Lease::Lease(ExpertStore* store, size_t slot) : store_(store), slot_(slot) {
-  ++store_->table_[slot_]->leases;
+  ++store_->uses_[slot_].leases;
 }
 
 ExpertStore::Lease::Lease(Lease&& other) noexcept
@@ -450,13 +528,14 @@ ExpertStore::Lease::~Lease() { Release(); }
 
 void ExpertStore::Lease::Release() {
   if (ExpertStore* store = std::exchange(store_, nullptr)) {
-    --store->table_[slot_]->leases;
+    --store->uses_[slot_].leases;
+    store->Settle(slot_);
     store->StartReads();
   }
 }
 
-const FfnView& ExpertStore::Lease::view() const { return store_->table_[slot_]->view; }
-ExpertKey ExpertStore::Lease::key() const { return store_->table_[slot_]->key; }
-uint64_t ExpertStore::Lease::generation() const { return store_->table_[slot_]->generation; }
+const FfnView& ExpertStore::Lease::view() const { return store_->reader_.view(slot_); }
+ExpertKey ExpertStore::Lease::key() const { return store_->reader_.key(slot_); }
+uint64_t ExpertStore::Lease::generation() const { return store_->reader_.generation(slot_); }
 
 }  // namespace coli

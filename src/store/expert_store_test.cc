@@ -39,12 +39,19 @@ std::vector<ExpertId> AllIds() {
   return Ids(ids);
 }
 
+ExpertStoreOptions Options(uint64_t budget, std::optional<size_t> max_experts = {}) {
+  ExpertStoreOptions options;
+  options.reader.budget_bytes = budget;
+  options.reader.max_experts = max_experts;
+  return options;
+}
+
 class ExpertStoreTest : public ::testing::Test {
  protected:
   std::unique_ptr<ExpertStore> Make(uint64_t budget, FaultScript script = {},
                                     std::optional<size_t> max_experts = {}) {
     auto store =
-        ExpertStore::Create({budget, max_experts}, model_.Directory(),
+        ExpertStore::Create(Options(budget, max_experts), model_.Directory(),
                             MakeIoFaulty(MakeIoThreads(4), std::move(script)), MakeLruPolicy());
     EXPECT_TRUE(store) << store.error().message;
     return *std::move(store);
@@ -112,7 +119,7 @@ TEST_F(ExpertStoreTest, EveryExpertComesOnceWithItsBytes) {
   uint64_t bytes = 0;
   for (const auto& layer : model_.Directory()) {
     for (const auto& record : layer) {
-      bytes += record.gate.bytes() + record.up.bytes() + record.down.bytes();
+      bytes += ExpertLayout(record).bytes();
     }
   }
   EXPECT_EQ(store->stats().bytes_read, bytes);
@@ -253,9 +260,10 @@ TEST_F(ExpertStoreTest, MoreLeasesThanSlotsIsAnErrorThatSaysWhatWouldDo) {
 }
 
 TEST_F(ExpertStoreTest, GivingALeaseBackStartsTheNextRead) {
-  const auto store = Make(plenty_, {}, 1);
-  store->Begin(LayerId{kInt4Layer}, Ids({0, 1}));
-  EXPECT_EQ(store->io().in_flight(), 2U);
+  const auto store = Make(5 * int4_cost_);  // three residents, and room to read two more
+  Run(*store, kInt4Layer, Ids({2, 3, 4}));
+  store->Begin(LayerId{kOtherInt4Layer}, Ids({0, 1, 3}));
+  EXPECT_EQ(store->io().in_flight(), 4U);
   {
     const auto first = store->Next().value();
     EXPECT_EQ(store->io().in_flight(), 0U);
@@ -308,32 +316,32 @@ TEST_F(ExpertStoreTest, AReadThatKeepsFailingNamesLayerExpertFileAndPlace) {
   EXPECT_THAT(error.message,
               AllOf(HasSubstr("layer 1, expert 7"), HasSubstr(record.down.codes.file->path()),
                     HasSubstr("tried 3 times: Input/output error")));
-  EXPECT_TRUE(error.message.find(fmt::format("at byte {}", record.down.codes.offset)) !=
-                  std::string::npos ||
-              error.message.find(fmt::format("at byte {}", record.down.scales.offset)) !=
-                  std::string::npos)
-      << error.message;
+  const ExpertLayout layout(record);
+  EXPECT_TRUE(std::ranges::any_of(layout.pieces(), [&error](const ExpertLayout::Piece& piece) {
+    return error.message.find(fmt::format("at byte {}, {} bytes", piece.offset, piece.needed)) !=
+           std::string::npos;
+  })) << error.message;
   EXPECT_FALSE(store->Next().value());
   Run(*store, kInt4Layer, Ids({7}));  // the fourth try succeeds
 }
 
-// Any one extent may be unreadable for good: its expert fails, and only that one.
-TEST_F(ExpertStoreTest, OnlyTheExpertOfABadExtentFails) {
+// Any one read may fail for good: its expert fails, and only that one.
+TEST_F(ExpertStoreTest, OnlyTheExpertOfABadReadFails) {
   const ExpertDirectory directory = model_.Directory();
   for (int bad = 0; bad < ExpertModel::kExperts; ++bad) {
     const ExpertRecord& record = directory[kOtherInt4Layer][static_cast<size_t>(bad)];
-    for (const Extent& extent : {record.gate.codes, record.up.scales}) {
+    const ExpertLayout layout(record);
+    for (const ExpertLayout::Piece& piece : layout.pieces()) {
       FaultScript script{.decide = {}, .shuffle_seed = 1};
-      script.decide = [&extent](const ReadAttempt& attempt) {
+      script.decide = [&piece](const ReadAttempt& attempt) {
         const ReadRequest& r = attempt.request;
         ReadFault fault;
-        if (r.file == extent.file && r.offset <= extent.offset &&
-            extent.offset < r.offset + r.destination.size()) {
+        if (r.file == piece.file && r.offset == piece.offset && r.NeededBytes() == piece.needed) {
           fault.error = Error{ErrorCode::kIo, "scripted"};
         }
         return fault;
       };
-      auto store = ExpertStore::Create({3 * int8_cost_, {}}, directory,
+      auto store = ExpertStore::Create(Options(3 * int8_cost_), directory,
                                        MakeIoFaulty(MakeIoThreads(2), script), MakeLruPolicy());
       const Error error = RunToError(**store, kOtherInt4Layer, AllIds());
       EXPECT_THAT(error.message, HasSubstr(fmt::format("layer 2, expert {}:", bad)));
@@ -430,8 +438,8 @@ TEST_F(ExpertStoreTest, AnAbandonedReadThatFailsIsForgotten) {
 // --- the budget ---
 
 TEST_F(ExpertStoreTest, ABudgetWithoutRoomForOneExpertIsRefusedWithTheNumber) {
-  const auto store = ExpertStore::Create({int8_cost_ - 1, {}}, model_.Directory(), MakeIoThreads(1),
-                                         MakeLruPolicy());
+  const auto store = ExpertStore::Create(Options(int8_cost_ - 1), model_.Directory(),
+                                         MakeIoThreads(1), MakeLruPolicy());
 
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, ErrorCode::kNotEnoughMemory);
@@ -439,16 +447,16 @@ TEST_F(ExpertStoreTest, ABudgetWithoutRoomForOneExpertIsRefusedWithTheNumber) {
               AllOf(HasSubstr(fmt::format("at least {} bytes", int8_cost_)), HasSubstr("layer 3"),
                     HasSubstr(fmt::format("found {}", int8_cost_ - 1))));
 
-  const auto none =
-      ExpertStore::Create({plenty_, 0}, model_.Directory(), MakeIoThreads(1), MakeLruPolicy());
+  const auto none = ExpertStore::Create(Options(plenty_, 0), model_.Directory(), MakeIoThreads(1),
+                                        MakeLruPolicy());
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST_F(ExpertStoreTest, OneWideLayerDoesNotShrinkTheCacheOfTheOthers) {
   ASSERT_LT(int4_cost_, int8_cost_);
-  const auto store = Make(8 * int4_cost_);
-  EXPECT_EQ(store->slots(), 8U);
+  const auto store = Make(8 * int4_cost_ + int8_cost_);  // eight residents, and room for reads
+  EXPECT_EQ(store->slots(), 9U);
   EXPECT_EQ(store->slot_bytes(), int8_cost_);
   const auto eight = Ids({0, 1, 2, 3, 4, 5, 6, 7});
 
@@ -461,7 +469,7 @@ TEST_F(ExpertStoreTest, OneWideLayerDoesNotShrinkTheCacheOfTheOthers) {
   EXPECT_EQ(store->stats().evictions, (int8_cost_ + int4_cost_ - 1) / int4_cost_);
   Run(*store, kInt4Layer, eight);
   Run(*store, kInt4Layer, eight);
-  EXPECT_LE(store->held_bytes(), 8 * int4_cost_);
+  EXPECT_LE(store->held_bytes(), 8 * int4_cost_ + int8_cost_);
 }
 
 TEST_F(ExpertStoreTest, MemoryIsTakenAtFirstUse) {
@@ -522,7 +530,7 @@ TEST_F(ExpertStoreTest, RandomUseWithRandomFaultsAlwaysGivesTheRightBytes) {
 
 // The same with real threads and no script, for ThreadSanitizer.
 TEST_F(ExpertStoreTest, ThreadsAndATinyCache) {
-  auto store = ExpertStore::Create({3 * int8_cost_, {}}, model_.Directory(), MakeIoThreads(8),
+  auto store = ExpertStore::Create(Options(3 * int8_cost_), model_.Directory(), MakeIoThreads(8),
                                    MakeLruPolicy());
   for (int token = 0; token < 30; ++token) {
     for (int layer = 1; layer < ExpertModel::kLayers; ++layer) {

@@ -7,46 +7,39 @@
 #include "base/checked_math.h"
 
 namespace coli {
-namespace {
-
-// Builds that look for mistakes overwrite what nobody may read any more, so that a stale view
-// shows.
-void Poison([[maybe_unused]] const AlignedBuffer& buffer) {
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  if (buffer.size() != 0) {
-    std::memset(buffer.data(), 0xA5, buffer.size());
-  }
-#endif
-}
-
-}  // namespace
 
 uint64_t SlotBuffers::Cost(uint64_t bytes) { return AlignUp(bytes, AlignedBuffer::kAlignment); }
 
-bool SlotBuffers::MakeRoom(uint64_t cost) {
-  const auto fits = [this, cost] {
-    return held_buffers_ < max_buffers_ && held_bytes_ <= budget_bytes_ &&
-           cost <= budget_bytes_ - held_bytes_;
-  };
-  while (!fits() && !kept_.empty()) {
-    const auto largest = std::prev(kept_.end());
-    held_bytes_ -= Cost(largest->first);
-    --held_buffers_;
-    largest->second.pop_back();
-    if (largest->second.empty()) {
-      kept_.erase(largest);
-    }
+bool SlotBuffers::Fits(uint64_t cost) const {
+  return held_buffers_ < max_buffers_ && held_bytes_ <= budget_bytes_ &&
+         cost <= budget_bytes_ - held_bytes_;
+}
+
+// The largest kept buffer, of which there is one.
+void SlotBuffers::DropKept() {
+  auto largest = std::prev(kept_.end());
+  while (largest->second.empty()) {
+    --largest;
   }
-  return fits();
+  held_bytes_ -= Cost(largest->first);
+  --held_buffers_;
+  --kept_buffers_;
+  largest->second.pop_back();
+}
+
+bool SlotBuffers::MakeRoom(uint64_t cost) {
+  while (!Fits(cost) && kept_buffers_ > 0) {
+    DropKept();
+  }
+  return Fits(cost);
 }
 
 Result<std::optional<AlignedBuffer>> SlotBuffers::Take(uint64_t bytes) {
-  if (const auto kept = kept_.find(bytes); kept != kept_.end()) {
-    std::optional<AlignedBuffer> buffer(std::move(kept->second.back()));
-    kept->second.pop_back();
-    if (kept->second.empty()) {
-      kept_.erase(kept);
-    }
+  std::vector<AlignedBuffer>& kept = kept_[bytes];
+  if (!kept.empty()) {
+    std::optional<AlignedBuffer> buffer(std::move(kept.back()));
+    kept.pop_back();
+    --kept_buffers_;
     return buffer;
   }
   if (!MakeRoom(Cost(bytes))) {
@@ -62,8 +55,19 @@ void SlotBuffers::GiveBack(AlignedBuffer buffer) {
   if (buffer.size() == 0) {
     return;
   }
-  Poison(buffer);
+  if (poison_) {
+    std::memset(buffer.data(), 0xA5, buffer.size());
+  }
   kept_[buffer.size()].push_back(std::move(buffer));
+  ++kept_buffers_;
+  SetBudget(budget_bytes_);
+}
+
+void SlotBuffers::SetBudget(uint64_t bytes) {
+  budget_bytes_ = bytes;
+  while (held_bytes_ > budget_bytes_ && kept_buffers_ > 0) {
+    DropKept();
+  }
 }
 
 }  // namespace coli

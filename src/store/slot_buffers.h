@@ -20,9 +20,16 @@ namespace coli {
 
 class SlotBuffers {
  public:
-  // At most `budget_bytes` and `max_buffers` at once, in use or kept.
-  SlotBuffers(uint64_t budget_bytes, size_t max_buffers)
-      : budget_bytes_(budget_bytes), max_buffers_(max_buffers) {}
+  // At most `budget_bytes` and `max_buffers` at once, in use or kept. With `poison`, buffers that
+  // are given back are overwritten, so that a stale view shows.
+  SlotBuffers(uint64_t budget_bytes, size_t max_buffers, bool poison = kPoisonByDefault)
+      : budget_bytes_(budget_bytes), max_buffers_(max_buffers), poison_(poison) {}
+
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr bool kPoisonByDefault = true;
+#else
+  static constexpr bool kPoisonByDefault = false;
+#endif
 
   // What a buffer of `bytes` counts against the budget.
   static uint64_t Cost(uint64_t bytes);
@@ -31,18 +38,26 @@ class SlotBuffers {
   // and ask again). Errors: kNotEnoughMemory when the system has none although the budget has.
   Result<std::optional<AlignedBuffer>> Take(uint64_t bytes);
   void GiveBack(AlignedBuffer buffer);  // an empty one is none
+  // A smaller one: kept buffers go back to the system now, those in use when they are given back.
+  void SetBudget(uint64_t bytes);
 
   uint64_t budget_bytes() const { return budget_bytes_; }
   uint64_t held_bytes() const { return held_bytes_; }  // in use and kept
 
  private:
+  bool Fits(uint64_t cost) const;
+  void DropKept();
   bool MakeRoom(uint64_t cost);
 
   uint64_t budget_bytes_;
   size_t max_buffers_;
+  bool poison_;
   uint64_t held_bytes_ = 0;
   size_t held_buffers_ = 0;
-  std::map<uint64_t, std::vector<AlignedBuffer>> kept_;  // by size; no empty vectors
+  size_t kept_buffers_ = 0;
+  // By size. Vectors stay when they become empty: once all sizes were seen, buffers change hands
+  // without taking memory.
+  std::map<uint64_t, std::vector<AlignedBuffer>> kept_;
 };
 
 }  // namespace coli

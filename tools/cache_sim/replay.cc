@@ -58,8 +58,8 @@ HitCount Replay(const RoutingTrace& trace, const std::vector<Batch>& batches,
     misses.clear();
     for (const ExpertId expert : batch.experts) {
       const ExpertKey key{batch.layer, expert};
+      cache.OnUse(key);
       if (cache.Contains(key)) {
-        cache.OnUse(key);
         count.hits += counts ? 1U : 0U;
       } else {
         misses.push_back(key);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -23,12 +24,21 @@ class ExpertModel {
   static constexpr int kLayers = 4;
   static constexpr int kExperts = 10;
 
-  ExpertModel() {
+  enum class Down { kWithTheOthers, kApart };  // where the codes of down lie
+
+  explicit ExpertModel(Down down = Down::kWithTheOthers) {
     std::vector<QuantizedTensors> matrices;
     for (int layer = 1; layer < kLayers; ++layer) {
       for (int expert = 0; expert < kExperts; ++expert) {
         AddExpert(layer, expert, matrices);
       }
+    }
+    if (down == Down::kApart) {
+      const auto apart = std::ranges::stable_partition(matrices, [](const QuantizedTensors& m) {
+        return m.codes.name.find("down") == std::string::npos;
+      });
+      WriteFileOf({apart.begin(), apart.end()}, "out-00002.safetensors");
+      matrices.erase(apart.begin(), apart.end());
     }
     const size_t cut = matrices.size() / 2 + 1;
     WriteFileOf({matrices.begin(), matrices.begin() + static_cast<std::ptrdiff_t>(cut)},
@@ -66,13 +76,16 @@ class ExpertModel {
 
   // Budget bytes of one expert of a layer.
   uint64_t Cost(int layer) const {
-    return SlotBuffers::Cost(ExpertLayout::BufferBytes(Directory()[static_cast<size_t>(layer)][0]));
+    return ExpertReader::SlotBytes(Directory()[static_cast<size_t>(layer)][0]);
   }
 
   void ExpectRight(const FfnView& view, ExpertKey key) const {
+    ExpectGateAndUp(view, key);
+    ExpectMatrix(view.down, key, "down_proj");
+  }
+  void ExpectGateAndUp(const FfnView& view, ExpertKey key) const {
     ExpectMatrix(view.gate, key, "gate_proj");
     ExpectMatrix(view.up, key, "up_proj");
-    ExpectMatrix(view.down, key, "down_proj");
   }
 
   const std::filesystem::path& path() const { return directory_.path(); }
