@@ -263,7 +263,8 @@ Result<int> AskCommand(CommandContext& context) {
   COLI_ASSIGN_OR_RETURN(
       OpenModel model, LoadChosenModel(context, {.sequences = parallel,
                                                  .held_bytes = kBytesPerPromptByte * text.size()}));
-  const EngineOptions replay = MakeEngineOptions(context.options, model.directory);
+  EngineOptions replay = MakeEngineOptions(context.options, model.directory);
+  replay.trace_routing.clear();  // that is of the answers
   const bool drafts = context.line.Has("mtp");
   if (drafts) {
     COLI_RETURN_IF_ERROR(CheckDrafting(replay));
@@ -273,6 +274,7 @@ Result<int> AskCommand(CommandContext& context) {
   Questioning questioning(context, model, signals);
   // Twice as many as are computed, so that the engine always has the next one.
   const Status answered = questioning.Run(prompts, encoded, size_t{2} * parallel);
+  EndModel(context, model);
   Report& report = questioning.report();
   if (!answered) {
     if (report.all.prompts > 0) {

@@ -149,6 +149,11 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "layers", .type = OptionType::kSwitch, .verbs = kValidateVerb, .flag_only = true,
      .group = "This call",
      .help = "Compare the residual stream after each layer, too, where the fixture has it."},
+    {.name = "trace-routing", .type = OptionType::kText,
+     .verbs = kRunVerb | kChatVerb | kAskVerb, .flag_only = true,
+     .group = "This call", .value_name = "FILE",
+     .help = "Record what the model's routers say in a new file, to replay expert caches on "
+             "(docs/routing-trace.md)."},
     {.name = "show", .type = OptionType::kSwitch, .verbs = kAskVerb, .flag_only = true,
      .group = "This call", .help = "Print every wrong answer, too."},
     {.name = "mtp", .type = OptionType::kSwitch, .verbs = kAskVerb, .flag_only = true,

@@ -85,6 +85,7 @@ EngineOptions MakeEngineOptions(const OptionValues& options,
   if (const auto eps = options.Real("latent-norm-eps")) {
     engine.latent_norm_eps = static_cast<float>(*eps);
   }
+  engine.trace_routing = options.Text("trace-routing").value_or("");
   return engine;
 }
 

@@ -118,6 +118,10 @@ class EngineThread final : public Engine {
       keeper_->Save();
       PublishNotices();
     }
+    if (const Status whole = model_->FinishTrace(); !whole) {
+      const std::lock_guard lock(mutex_);
+      notices_.push_back(whole.error().message);
+    }
   }
 
   void PublishNotices() {

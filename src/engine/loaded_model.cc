@@ -128,6 +128,10 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
   backend_ = std::make_unique<Backend>(*kernels_, *pool_);
   COLI_ASSIGN_OR_RETURN(std::unique_ptr<CachePolicy> policy,
                         MakeCachePolicy(options.cache_policy, config_.router.experts_per_token));
+  if (!options.trace_routing.empty()) {
+    COLI_ASSIGN_OR_RETURN(trace_,
+                          RouteTrace::Create(options.trace_routing, config_, catalog.experts));
+  }
   if (!options.state_dir.empty()) {
     auto counter = std::make_unique<UsageCounter>(std::move(policy));
     usage_ = counter.get();
@@ -151,6 +155,7 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
       forward_,
       Forward::Create(config_, weights_, StepLimits(options, plan_.prefill_rows, plan_.context),
                       *backend_, *experts_));
+  forward_->scratch().route.observer = trace_.get();
   return Ok();
 }
 

@@ -11,6 +11,7 @@
 #include "engine/engine_mode.h"
 #include "engine/memory_plan.h"
 #include "engine/options.h"
+#include "engine/route_trace.h"
 #include "model/forward.h"
 #include "model/model_config.h"
 #include "model/weights.h"
@@ -57,6 +58,8 @@ class LoadedModel {
   double memory_bytes_per_s() const { return memory_bytes_per_s_; }
   // How experts are read, for people; of the reads so far.
   std::string DescribeIo() const;
+  // Ends the record of EngineOptions::trace_routing; says whether it is whole. Ok without one.
+  Status FinishTrace() { return trace_ ? trace_->Finish() : Ok(); }
 
  private:
   LoadedModel(ModelConfig config, Container container)
@@ -81,6 +84,7 @@ class LoadedModel {
   IoMode io_mode_;
   std::unique_ptr<ExpertStore> experts_;
   UsageCounter* usage_ = nullptr;  // the policy of experts_
+  std::unique_ptr<RouteTrace> trace_;
   std::unique_ptr<Forward> forward_;
 };
 

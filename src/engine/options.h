@@ -45,6 +45,7 @@ struct EngineOptions {
   std::optional<float> latent_norm_eps;  // overrides rms_norm_eps in the two latent norms
   bool load_mtp = false;                 // keep the MTP layers, too
   bool logits_for_all_rows = false;      // room for them, to compare with a reference
+  std::filesystem::path trace_routing;   // a new file to record what routers say; empty: none
 };
 
 // Whether weights can be held in `name`: "keep" or what ParseFormat knows.

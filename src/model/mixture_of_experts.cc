@@ -155,6 +155,10 @@ Status MixtureOfExperts::RouteRows(Step& step, ExpertPlan& plan, RouteScratch& r
       if (step.rows() <= kLongestAppend || step.rows() - r <= kSweepTail) {
         store_.OnRoute(layer_, route.choices);
       }
+      if (route.observer != nullptr) {
+        route.observer->OnRoute(layer_, r, route.choices,
+                                {plan.choices(r), config_.router.experts_per_token});
+      }
     }
   }
   return Ok();

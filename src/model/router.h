@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/ids.h"
@@ -16,6 +17,15 @@ namespace coli {
 struct ExpertChoice {
   ExpertId expert;
   float weight;
+};
+
+// Sees what routers say, in the order in which they say it: tokens in order within each layer.
+class RouteObserver {
+ public:
+  virtual ~RouteObserver() = default;
+  // `row` of a step; `scores` of all experts are RouteScratch::choices, `chosen` ascends.
+  virtual void OnRoute(LayerId layer, uint32_t row, std::span<const float> scores,
+                       std::span<const ExpertChoice> chosen) = 0;
 };
 
 // Working memory of Route for one configuration. One thread at a time.
@@ -31,6 +41,8 @@ struct RouteScratch {
   std::vector<float> choices;  // [experts] scores + bias; -inf where the group was not selected
   std::vector<float> group_scores;  // [groups] sum of the two best choices
   std::vector<int32_t> order;       // [experts] indices of experts or groups, partly sorted
+
+  RouteObserver* observer = nullptr;  // of rows that go to their experts
 };
 
 // Selects the experts of one row. logits, bias: [experts]. out: [experts_per_token], by ascending

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import time
@@ -68,6 +69,33 @@ class RunTest(program.ProgramTest):
         expected = self.answer("What is this?")["token_ids"]
         for words in ("--threads 1", "--threads 3", "--prefill-chunk 1", "--cache-experts 4", "--isa scalar"):
             self.assertEqual(self.answer(*words.split(), "What is this?")["token_ids"], expected, words)
+
+    def test_a_trace_of_the_routers_changes_nothing_and_holds_every_row(self):
+        trace = self.home / "trace"
+        answer = self.answer("--trace-routing", trace, "hello")
+        self.assertEqual(answer["token_ids"], self.answer("hello")["token_ids"])
+        self.assertTrue(trace.read_bytes().startswith(b"COLIROUT"))
+        # The last token of an answer that is cut is never computed.
+        cut = answer["finish_reason"] == "length"
+        layers = 5
+        rows = layers * (answer["prompt_tokens"] + answer["completion_tokens"] - cut)
+        self.assertEqual(int.from_bytes(trace.read_bytes()[-16:-8], "little"), rows)
+
+    def test_a_full_drive_ends_the_trace_and_not_the_answer(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        words = ("run", "--temp", "0", "--max-tokens", "12", "--trace-routing", self.home / "trace", "hello")
+        done = self.coli(*words, preexec_fn=limit)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, self.coli("run", "--temp", "0", "--max-tokens", "12", "hello").stdout)
+        told = [line for line in done.stderr.splitlines() if "trace-routing" in line]
+        self.assertEqual(len(told), 1, done.stderr)
+        self.assertRegex(told[0], r"^coli: note: trace-routing: stopped after \d+ rows: .*trace: cannot write")
+
+    def test_a_trace_overwrites_nothing(self):
+        taken = self.home / "taken"
+        taken.write_text("mine")
+        self.assert_error(self.coli("run", "--trace-routing", taken, "hello"), "trace-routing", str(taken))
+        self.assertEqual(taken.read_text(), "mine")
 
     def test_the_seed_decides(self):
         sample = ("--temp", "100", "--top-p", "1")

@@ -1,0 +1,45 @@
+// The simulator says what the engine does: the same hits on the same routing.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "engine/testing/golden.h"
+#include "tools/cache_sim/replay.h"
+
+namespace coli::cache_sim {
+namespace {
+
+// A prompt in one step and an answer row by row, with room for a quarter of the experts.
+TEST(Simulator, AgreesWithTheEngine) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / "coli_cache_sim_engine_trace";
+  std::filesystem::remove(path);
+  EngineOptions options;
+  options.model_dir = "models/nano";
+  options.threads = 2;
+  options.context = 256;
+  options.cache_experts = 40;
+  options.trace_routing = path;
+  const auto model = testing::LoadGolden(options);
+  ASSERT_NE(model, nullptr);
+
+  testing::Logits(*model, testing::Tokens(20), 20);
+  testing::Logits(*model, testing::Tokens(200, 2), 1);
+
+  ASSERT_TRUE(model->FinishTrace());
+  const auto trace = RoutingTrace::Read(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(trace.has_value()) << trace.error().message;
+  const ExpertStoreStats stats = model->experts().stats();
+  const double engine =
+      static_cast<double>(stats.hits) / static_cast<double>(stats.hits + stats.misses);
+  const HitCount simulated = Replay(*trace, MakeBatches(*trace, Grouping::kSteps),
+                                    model->experts().slots() * model->experts().slot_bytes(),
+                                    MakeLruPolicy(), {.warm_up = 0});
+  EXPECT_EQ(simulated.requests, stats.hits + stats.misses);
+  EXPECT_GT(engine, 0.1);
+  EXPECT_NEAR(simulated.rate(), engine, 0.015);
+}
+
+}  // namespace
+}  // namespace coli::cache_sim
