@@ -13,7 +13,7 @@ Result<std::unique_ptr<RouteTrace>> RouteTrace::Create(const std::filesystem::pa
     RoutingTraceHeader::Layer& entry = header.layers.emplace_back();
     entry.experts = static_cast<uint32_t>(layer.size());
     for (const ExpertRecord& record : layer) {
-      entry.expert_bytes = std::max(entry.expert_bytes, ExpertStore::SlotBytes(record));
+      entry.expert_bytes = std::max(entry.expert_bytes, ExpertReader::SlotBytes(record));
     }
   }
   auto writer = RoutingTraceWriter::Create(path, header);

@@ -10,7 +10,9 @@ namespace coli::cache_sim {
 namespace {
 
 // A prompt in one step and an answer row by row, with room for a quarter of the experts.
-TEST(Simulator, AgreesWithTheEngine) {
+class Agreement : public ::testing::TestWithParam<const char*> {};  // the policy
+
+TEST_P(Agreement, OfTheSimulatorWithTheEngine) {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / "coli_cache_sim_engine_trace";
   std::filesystem::remove(path);
@@ -19,6 +21,7 @@ TEST(Simulator, AgreesWithTheEngine) {
   options.threads = 2;
   options.context = 256;
   options.cache_experts = 40;
+  options.cache_policy = GetParam();
   options.trace_routing = path;
   const auto model = testing::LoadGolden(options);
   ASSERT_NE(model, nullptr);
@@ -34,12 +37,14 @@ TEST(Simulator, AgreesWithTheEngine) {
   const double engine =
       static_cast<double>(stats.hits) / static_cast<double>(stats.hits + stats.misses);
   const HitCount simulated = Replay(*trace, MakeBatches(*trace, Grouping::kSteps),
-                                    model->experts().slots() * model->experts().slot_bytes(),
-                                    MakeLruPolicy(), {.warm_up = 0});
+                                    model->experts().cache().capacity_bytes(),
+                                    MakeCachePolicy(GetParam(), 4).value(), {.warm_up = 0});
   EXPECT_EQ(simulated.requests, stats.hits + stats.misses);
   EXPECT_GT(engine, 0.1);
   EXPECT_NEAR(simulated.rate(), engine, 0.015);
 }
+
+INSTANTIATE_TEST_SUITE_P(Policies, Agreement, ::testing::Values("lru", "score"));
 
 }  // namespace
 }  // namespace coli::cache_sim
