@@ -77,6 +77,7 @@ Result<int> SynthCommand(CommandContext& context) {
                                            "have, found \"{}\"",
                                            options.expert_format));
   }
+  options.sparse = context.line.Has("sparse");
   options.out = *out;
   options.seed = context.line.Integer("seed").value_or(options.seed);
   COLI_RETURN_IF_ERROR(BorrowText(options));

@@ -200,6 +200,10 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .help = "Experts that a token uses in a layer."},
     {.name = "heads", .type = OptionType::kInteger, .verbs = kSynthVerb, .flag_only = true,
      .group = "This call", .value_name = "N", .min = 1, .max = 256, .help = "Attention heads."},
+    {.name = "sparse", .type = OptionType::kSwitch, .verbs = kSynthVerb, .flag_only = true,
+     .group = "This call",
+     .help = "Headers only: the weights are holes in the files, which read as zeros and take no room. "
+             "For `coli plan` and `coli info`; its answers say nothing about speed."},
     {.name = "out", .type = OptionType::kText, .verbs = kSynthVerb, .flag_only = true,
      .group = "This call", .value_name = "DIR",
      .help = "Where the model goes: a new or an empty directory."},

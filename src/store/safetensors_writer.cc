@@ -56,6 +56,11 @@ Status SafetensorsWriter::Append(std::span<const std::byte> bytes) {
   return file_.Append(bytes);
 }
 
+Status SafetensorsWriter::Skip(uint64_t bytes) {
+  COLI_CHECK(bytes <= end_ - file_.bytes());
+  return file_.Skip(bytes);
+}
+
 Status SafetensorsWriter::Finish() {
   COLI_CHECK(file_.bytes() == end_);
   return file_.Finish();

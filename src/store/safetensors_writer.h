@@ -33,7 +33,9 @@ class SafetensorsWriter {
 
   // The next bytes of the data. Errors as FileWriter.
   Status Append(std::span<const std::byte> bytes);
-  // All bytes of all tensors must have been appended. Waits until the drive has them.
+  // The next bytes of the data are a hole: zeros without room of their own. Errors as FileWriter.
+  Status Skip(uint64_t bytes);
+  // All bytes of all tensors must have been appended or skipped. Waits until the drive has them.
   Status Finish();
 
  private:

@@ -53,12 +53,18 @@ Result<Files> ListFiles(const SynthOptions& options, Format experts) {
   return files;
 }
 
+uint64_t BytesOf(const std::vector<SynthTensor>& tensors) {
+  uint64_t bytes = 0;
+  for (const SynthTensor& tensor : tensors) {
+    bytes += tensor.code_bytes() + tensor.scale_bytes();
+  }
+  return bytes;
+}
+
 uint64_t BytesOf(const Files& files) {
   uint64_t bytes = 0;
   for (const std::vector<SynthTensor>& tensors : files) {
-    for (const SynthTensor& tensor : tensors) {
-      bytes += tensor.code_bytes() + tensor.scale_bytes();
-    }
+    bytes += BytesOf(tensors);
   }
   return bytes;
 }
@@ -110,6 +116,10 @@ class Writer {
     const fs::path path = options_.out / fmt::format("out-{:05}.safetensors", number);
     COLI_ASSIGN_OR_RETURN(auto writer, SafetensorsWriter::Create(path, entries, {}));
     files_.push_back(path);
+    if (options_.sparse) {
+      COLI_RETURN_IF_ERROR(Skip(BytesOf(tensors), writer));
+      return writer.Finish();
+    }
     for (const SynthTensor& tensor : tensors) {
       COLI_RETURN_IF_ERROR(WriteScales(tensor, writer));
     }
@@ -187,11 +197,22 @@ class Writer {
   Status Append(std::span<const std::byte> bytes, SafetensorsWriter& writer) {
     COLI_RETURN_IF_ERROR(CheckCancelled(options_));
     COLI_RETURN_IF_ERROR(writer.Append(bytes));
-    done_ += bytes.size();
+    Report(bytes.size());
+    return Ok();
+  }
+
+  Status Skip(uint64_t bytes, SafetensorsWriter& writer) {
+    COLI_RETURN_IF_ERROR(CheckCancelled(options_));
+    COLI_RETURN_IF_ERROR(writer.Skip(bytes));
+    Report(bytes);
+    return Ok();
+  }
+
+  void Report(uint64_t bytes) {
+    done_ += bytes;
     if (options_.progress) {
       options_.progress(done_, total_);
     }
-    return Ok();
   }
 
   Result<const RowPool*> PoolFor(const SynthTensor& tensor) {
@@ -246,7 +267,7 @@ Status CheckDirectory(const fs::path& directory, uint64_t bytes) {
 }
 
 Status Write(const SynthOptions& options, const Files& files) {
-  COLI_RETURN_IF_ERROR(CheckDirectory(options.out, BytesOf(files)));
+  COLI_RETURN_IF_ERROR(CheckDirectory(options.out, options.sparse ? 0 : BytesOf(files)));
   Writer writer(options, files);
   Status written = writer.Run();
   if (!written) {

@@ -25,6 +25,7 @@ struct SynthOptions {
   std::filesystem::path out;                      // made; must be empty where it exists
   std::vector<std::filesystem::path> text_files;  // tokenizer and the like, copied
   uint64_t seed = 1;
+  bool sparse = false;  // headers only: the weights are holes, which read as zeros
   std::function<void(uint64_t done, uint64_t total)> progress;  // bytes
   std::function<bool()> cancelled;
 };

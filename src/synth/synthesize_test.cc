@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "store/container.h"
 #include "synth/tensors.h"
@@ -70,6 +71,26 @@ TEST(Synthesize, ADeepModelOpens) {
   ASSERT_EQ(ErrorOf(options), "");
   const auto container = Container::Open(options.out);
   EXPECT_TRUE(container) << container.error().message;
+}
+
+TEST(Synthesize, ASparseModelHasEveryTensorAndTakesNoRoom) {
+  const TempDirectory directory;
+  SynthOptions options = Tiny(directory / "m");
+  options.shape = *NamedShape("glm-5.2");
+  options.shape.vocab_size = 64;
+  options.shape.num_hidden_layers = 5;
+  options.sparse = true;
+  const auto written = Synthesize(options);
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_GT(*written, uint64_t{10'000'000'000});
+
+  const auto container = Container::Open(options.out);
+  ASSERT_TRUE(container) << container.error().message;
+  EXPECT_GT(container->total_bytes(), *written);
+  EXPECT_TRUE(container->FindMatrix("model.layers.4.mlp.experts.255.up_proj.weight", 2048, 6144));
+  struct stat facts{};
+  ASSERT_EQ(::stat((options.out / "out-00005.safetensors").c_str(), &facts), 0);
+  EXPECT_LT(facts.st_blocks * 512, 1 << 20);
 }
 
 TEST(Synthesize, TheSeedDecidesEveryByte) {

@@ -107,6 +107,17 @@ Status FileWriter::Append(std::string_view text) {
   return Append(std::as_bytes(std::span(text.data(), text.size())));
 }
 
+Status FileWriter::Skip(uint64_t bytes) {
+  COLI_RETURN_IF_ERROR(Flush());
+  const auto end = static_cast<off_t>(written_ + bytes);
+  if (::ftruncate(descriptor_, end) != 0 || ::lseek(descriptor_, end, SEEK_SET) != end) {
+    return Fail(ErrorCode::kIo, "{}: cannot skip {} bytes at byte {}: {}", path_, bytes, written_,
+                Reason(errno));
+  }
+  written_ += bytes;
+  return Ok();
+}
+
 Status FileWriter::Finish() {
   COLI_RETURN_IF_ERROR(Flush());
   const int failed = ::fsync(descriptor_) != 0 ? errno : 0;

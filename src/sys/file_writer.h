@@ -25,6 +25,8 @@ class FileWriter {
   // Errors: kIo, "<path>: cannot write at byte N: <reason>".
   Status Append(std::span<const std::byte> bytes);
   Status Append(std::string_view text);
+  // The next `bytes` are zeros that take no room where the file system has holes.
+  Status Skip(uint64_t bytes);
   // Writes what is left and waits until the drive has it all. The last call.
   Status Finish();
 

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
+#include <fstream>
 #include <vector>
 
 #include "sys/file.h"
@@ -81,6 +83,23 @@ TEST(FileWriter, AFileThatCannotGrowIsAnError) {
   EXPECT_THAT(finished.error().message, HasSubstr("/f: cannot write at byte 1000: "));
   EXPECT_FALSE(WriteNewTextFile(directory / "g", text));
   EXPECT_FALSE(std::filesystem::exists(directory / "g.part"));
+}
+
+TEST(FileWriter, WhatIsSkippedReadsAsZerosAndTakesNoRoom) {
+  const TempDirectory directory;
+  auto writer = FileWriter::Create(directory / "f").value();
+  constexpr uint64_t kHole = uint64_t{1} << 34;
+  ASSERT_TRUE(writer.Append("ab") && writer.Skip(3) && writer.Append("c") && writer.Skip(kHole));
+  ASSERT_EQ(writer.bytes(), 6 + kHole);
+  ASSERT_TRUE(writer.Finish());
+
+  struct stat facts{};
+  ASSERT_EQ(::stat((directory / "f").c_str(), &facts), 0);
+  EXPECT_EQ(static_cast<uint64_t>(facts.st_size), 6 + kHole);
+  EXPECT_LT(facts.st_blocks, 1024);
+  std::string head(8, 'x');
+  std::ifstream(directory / "f").read(head.data(), 8);
+  EXPECT_EQ(head, std::string("ab\0\0\0c\0\0", 8));
 }
 
 TEST(FileWriter, ATextFileReplacesNothing) {
