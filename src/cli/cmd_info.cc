@@ -36,8 +36,8 @@ OrderedJson ModelJson(const ModelFacts& facts, const ModelChoice& choice) {
           {"experts_per_token", config.router.experts_per_token},
           {"shared_experts", config.shared_experts},
           {"experts", facts.expert_count},
-          {"expert_bytes", facts.expert_bytes},
-          {"largest_expert_bytes", facts.largest_expert_bytes},
+          {"expert_bytes", facts.inputs.expert_bytes},
+          {"largest_expert_bytes", facts.inputs.largest_expert_bytes},
           {"indexer_schedule", IndexerSchedule(config.layers)},
           {"indexer_top_k", config.indexer.top_k},
           {"file_bytes", facts.file_bytes},
@@ -45,56 +45,33 @@ OrderedJson ModelJson(const ModelFacts& facts, const ModelChoice& choice) {
           {"warnings", config.warnings}};
 }
 
-OrderedJson PlanJson(const Result<MemoryPlan>& plan) {
-  if (!plan) {
-    return {{"ok", false}, {"error", plan.error().message}};
-  }
-  return {{"ok", true},
-          {"budget_bytes", plan->budget_bytes},
-          {"total_bytes", plan->total()},
-          {"program_bytes", plan->program_bytes},
-          {"dense_bytes", plan->dense_bytes},
-          {"kv_format", Info(plan->kv_format).name},
-          {"kv_bytes_per_sequence", plan->kv_bytes_per_sequence},
-          {"sequences", plan->sequences},
-          {"scratch_bytes", plan->scratch_bytes},
-          {"staging_bytes", plan->staging_bytes},
-          {"expert_cache_bytes", plan->expert_cache_bytes},
-          {"context", plan->context},
-          {"prefill_rows", plan->prefill_rows}};
-}
-
 std::string FactsJson(const ModelFacts& facts, const ModelChoice& choice) {
   const OrderedJson json = {{"model", ModelJson(facts, choice)},
                             {"machine",
                              {{"isa", facts.isa},
                               {"isas", facts.isas},
-                              {"threads", facts.threads},
-                              {"available_bytes", facts.available_bytes}}},
-                            {"plan", PlanJson(facts.plan)}};
+                              {"threads", facts.inputs.threads},
+                              {"available_bytes", facts.inputs.available_bytes}}}};
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
-
-std::string Row(std::string_view name, const std::string& value) {
-  return fmt::format("  {:<16} {}\n", name, value);
 }
 
 std::string ModelRows(const ModelFacts& facts, const ModelChoice& choice) {
   const ModelConfig& config = facts.config;
   std::string text =
       fmt::format("model {}{}\n", choice.directory.string(), choice.built_in ? " (built in)" : "");
-  text += Row("type", config.model_type);
-  text += Row("layers", fmt::format("{}, {} of them dense, and {} for drafting (MTP)",
-                                    config.num_layers(), CountDense(config), config.mtp_layers));
-  text += Row("experts", fmt::format("{} per layer, {} per token, {} shared; {} in all, {}",
-                                     config.router.experts, config.router.experts_per_token,
-                                     config.shared_experts, facts.expert_count,
-                                     FormatBytes(facts.expert_bytes)));
-  text += Row("indexer", fmt::format("{} keys per query; layers {} (F own, S shared)",
-                                     config.indexer.top_k, IndexerSchedule(config.layers)));
-  text += Row("context", fmt::format("at most {} tokens", config.max_positions));
-  text += Row("vocabulary", fmt::format("{} tokens", config.vocab_size));
-  text += Row("files", FormatBytes(facts.file_bytes));
+  text += FactLine("type", config.model_type);
+  text +=
+      FactLine("layers", fmt::format("{}, {} of them dense, and {} for drafting (MTP)",
+                                     config.num_layers(), CountDense(config), config.mtp_layers));
+  text += FactLine("experts", fmt::format("{} per layer, {} per token, {} shared; {} in all, {}",
+                                          config.router.experts, config.router.experts_per_token,
+                                          config.shared_experts, facts.expert_count,
+                                          FormatBytes(facts.inputs.expert_bytes)));
+  text += FactLine("indexer", fmt::format("{} keys per query; layers {} (F own, S shared)",
+                                          config.indexer.top_k, IndexerSchedule(config.layers)));
+  text += FactLine("context", fmt::format("at most {} tokens", config.max_positions));
+  text += FactLine("vocabulary", fmt::format("{} tokens", config.vocab_size));
+  text += FactLine("files", FormatBytes(facts.file_bytes));
   uint64_t held = 0;
   std::string roles;
   for (const auto& [role, by_format] : facts.formats) {
@@ -103,11 +80,11 @@ std::string ModelRows(const ModelFacts& facts, const ModelChoice& choice) {
       held += bytes;
       formats += fmt::format("{}{} {}", formats.empty() ? "" : ", ", FormatBytes(bytes), format);
     }
-    roles += Row("  " + role, formats);
+    roles += FactLine("  " + role, formats);
   }
-  text += Row("held as", FormatBytes(held)) + roles;
+  text += FactLine("held as", FormatBytes(held)) + roles;
   for (const std::string& warning : config.warnings) {
-    text += Row("note", warning);
+    text += FactLine("note", warning);
   }
   return text;
 }
@@ -117,31 +94,9 @@ std::string MachineText(const ModelFacts& facts) {
   for (const std::string& isa : facts.isas) {
     isas += (isas.empty() ? "" : ", ") + isa;
   }
-  return "machine\n" + Row("instructions", fmt::format("{} (has: {})", facts.isa, isas)) +
-         Row("threads", fmt::format("{}", facts.threads)) +
-         Row("memory", fmt::format("{} available", FormatBytes(facts.available_bytes)));
-}
-
-std::string PlanText(const ModelFacts& facts) {
-  if (!facts.plan) {
-    return "memory plan\n" + Row("does not fit", facts.plan.error().message);
-  }
-  const MemoryPlan& plan = *facts.plan;
-  const uint64_t experts = std::max<uint64_t>(facts.expert_bytes, 1);
-  const double share =
-      100.0 * static_cast<double>(plan.expert_cache_bytes) / static_cast<double>(experts);
-  return "memory plan\n" + Row("budget", FormatBytes(plan.budget_bytes)) +
-         Row("planned", FormatBytes(plan.total())) +
-         Row("  weights", FormatBytes(plan.dense_bytes)) +
-         Row("  experts", fmt::format("{} ({:.0f} % of all)", FormatBytes(plan.expert_cache_bytes),
-                                      std::min(share, 100.0))) +
-         Row("  KV cache", fmt::format("{} {} for {} tokens",
-                                       FormatBytes(plan.kv_bytes_per_sequence * plan.sequences),
-                                       Info(plan.kv_format).name, plan.context)) +
-         Row("  activations", fmt::format("{} for {} prompt tokens at a time",
-                                          FormatBytes(plan.scratch_bytes), plan.prefill_rows)) +
-         (plan.staging_bytes == 0 ? "" : Row("  conversion", FormatBytes(plan.staging_bytes))) +
-         Row("  program", FormatBytes(plan.program_bytes));
+  return "machine\n" + FactLine("instructions", fmt::format("{} (has: {})", facts.isa, isas)) +
+         FactLine("threads", fmt::format("{}", facts.inputs.threads)) +
+         FactLine("memory", fmt::format("{} available", FormatBytes(facts.inputs.available_bytes)));
 }
 
 }  // namespace
@@ -151,9 +106,9 @@ Result<int> InfoCommand(CommandContext& context) {
   COLI_ASSIGN_OR_RETURN(const ModelChoice choice, ChooseModel(named, ThisExecutable()));
   COLI_ASSIGN_OR_RETURN(const ModelFacts facts,
                         InspectModel(MakeEngineOptions(context.options, choice.directory)));
-  context.out.Write(context.line.Has("json") ? FactsJson(facts, choice)
-                                             : Harmless(ModelRows(facts, choice) +
-                                                        MachineText(facts) + PlanText(facts)));
+  context.out.Write(context.line.Has("json")
+                        ? FactsJson(facts, choice)
+                        : Harmless(ModelRows(facts, choice) + MachineText(facts)));
   return kExitOk;
 }
 

@@ -30,8 +30,12 @@ constexpr auto kVerbs = std::to_array<VerbSpec>({
      "Answer one prompt. Standard output is the answer and nothing else. Without PROMPT, or with "
      "-, the prompt is read from standard input."},
     {"info", kInfoVerb, Command::kInfo, Arguments::kAtMostOne, "DIR",
-     "Directory of a model; goes before --model.", "show model, machine and memory plan",
-     "Show what a model is, what this machine has and how memory would be used. Reads no weights."},
+     "Directory of a model; goes before --model.", "show model and machine",
+     "Show what a model is and what this machine has. Reads no weights."},
+    {"plan", kPlanVerb, Command::kPlan, Arguments::kAtMostOne, "DIR",
+     "Directory of a model; goes before --model.", "show where memory goes and how fast it will be",
+     "Show where every byte of memory would go with these options, whether that fits, and how fast "
+     "answers will be. Reads no weights; measures drive and memory for about a second."},
     {"validate", kValidateVerb, Command::kValidate, Arguments::kOne, "DIR",
      "Directory of the fixture.", "compare the engine with a reference",
      "Replay a fixture: a model directory with reference.json and reference.safetensors. Exit "

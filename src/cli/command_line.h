@@ -17,6 +17,7 @@ enum class Command : uint8_t {
   kRun,
   kChat,
   kInfo,
+  kPlan,
   kValidate,
   kAsk,
   kPerplexity,
@@ -28,7 +29,7 @@ enum class Command : uint8_t {
 
 struct CommandLine {
   Command command = Command::kRun;
-  std::optional<std::string> argument;  // run: the prompt; info, validate: the directory;
+  std::optional<std::string> argument;  // run: the prompt; info, plan, validate: the directory;
                                         // ask, perplexity: the file
   std::vector<std::string> arguments;   // of verbs that take any number. bench: scenarios, files
   std::vector<std::pair<const OptionSpec*, OptionValue>> flags;

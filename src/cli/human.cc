@@ -73,6 +73,10 @@ std::string FormatDuration(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }
 
+std::string FactLine(std::string_view name, std::string_view value) {
+  return fmt::format("  {:<16} {}\n", name, value);
+}
+
 std::string FormatRate(double tokens, double seconds) {
   if (!(seconds > 0) || !(tokens > 0)) {
     return "- tok/s";

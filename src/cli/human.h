@@ -18,6 +18,9 @@ std::string FormatDuration(double seconds);
 // Tokens per second: "35.2 tok/s", "0.042 tok/s".
 std::string FormatRate(double tokens, double seconds);
 
+// A line of a list of facts: an indented name, and the value in a column.
+std::string FactLine(std::string_view name, std::string_view value);
+
 // "20G", "1.5 GiB", "800M", "123456": K, M, G, T (with or without iB) are powers of 1024, KB, MB,
 // GB and TB powers of 1000, a number alone is bytes. Errors: kInvalidArgument.
 Result<uint64_t> ParseBytes(std::string_view text);

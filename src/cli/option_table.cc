@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint16_t kAnswer = kRunVerb | kChatVerb | kConfigVerb;
 constexpr uint16_t kMeasure = kAskVerb | kPerplexityVerb | kBenchVerb;
-constexpr uint16_t kModel = kAnswer | kInfoVerb | kMeasure;
+constexpr uint16_t kModel = kAnswer | kInfoVerb | kPlanVerb | kMeasure;
 constexpr uint16_t kAll = kModel | kValidateVerb;
 constexpr double kManyTokens = 16'777'216;
 
@@ -72,7 +72,7 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "prefill-chunk", .type = OptionType::kInteger, .verbs = kAll,
      .group = "Model and machine", .value_name = "N", .min = 1, .max = 8192,
      .help = "Prompt tokens that are computed together: every expert is read once for all of them. "
-             "The answer does not depend on it. Not set: 64 to 4096, as memory allows; `coli info` "
+             "The answer does not depend on it. Not set: 64 to 4096, as memory allows; `coli plan` "
              "says what."},
     {.name = "attention", .type = OptionType::kChoice, .verbs = kAll,
      .group = "Model and machine", .value_name = "FORM", .choices = "absorbed|explicit",
@@ -178,6 +178,13 @@ constexpr auto kTable = std::to_array<OptionSpec>({
              "read."},
     {.name = "markdown", .type = OptionType::kSwitch, .verbs = kBenchVerb, .flag_only = true,
      .group = "This call", .help = "Print the table as Markdown."},
+    {.name = "routing", .type = OptionType::kChoice, .verbs = kPlanVerb, .flag_only = true,
+     .group = "This call", .value_name = "HOW", .choices = "text|uniform", .default_text = "text",
+     .help = "How the tokens whose speed is foretold choose their experts: as in text, where the "
+             "last ones' are chosen again more often, or uniform."},
+    {.name = "prompt-tokens", .type = OptionType::kInteger, .verbs = kPlanVerb, .flag_only = true,
+     .group = "This call", .value_name = "N", .min = 1, .max = kManyTokens, .default_text = "512",
+     .help = "Length of the prompt whose first token's time is foretold."},
     {.name = "shape", .type = OptionType::kChoice, .verbs = kSynthVerb, .flag_only = true,
      .group = "This call", .value_name = "NAME", .choices = "glm-5.2|mid|tiny|custom",
      .default_text = "tiny",
@@ -208,7 +215,7 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .group = "This call", .value_name = "DIR",
      .help = "Where the model goes: a new or an empty directory."},
     {.name = "json", .type = OptionType::kSwitch,
-     .verbs = kRunVerb | kInfoVerb | kValidateVerb | kMeasure, .flag_only = true,
+     .verbs = kRunVerb | kInfoVerb | kPlanVerb | kValidateVerb | kMeasure, .flag_only = true,
      .group = "This call",
      .help = "Print one JSON object on standard output and nothing else."},
 });

@@ -40,6 +40,7 @@ enum Verbs : uint16_t {
   kPerplexityVerb = 64,
   kSynthVerb = 128,
   kBenchVerb = 256,
+  kPlanVerb = 512,
 };
 
 struct OptionSpec {

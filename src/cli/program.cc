@@ -41,6 +41,8 @@ Result<int> Dispatch(CommandContext& context) {
       return ChatCommandLoop(context);
     case Command::kInfo:
       return InfoCommand(context);
+    case Command::kPlan:
+      return PlanCommand(context);
     case Command::kValidate:
       return ValidateCommand(context);
     case Command::kAsk:

@@ -75,11 +75,11 @@ TEST(HeldFormats, ThePlanPricesWhatIsHeld) {
   const auto held = InspectModel(Options("t0", "int8-row", "int8-row"));
   ASSERT_TRUE(kept && kept->plan && held && held->plan);
 
-  EXPECT_LT(held->expert_bytes, kept->expert_bytes * 3 / 4);  // of bf16, padded to pages
+  EXPECT_LT(held->inputs.expert_bytes, kept->inputs.expert_bytes * 3 / 4);  // of bf16, padded to pages
   EXPECT_LT(held->plan->dense_bytes, kept->plan->dense_bytes * 3 / 4);
-  EXPECT_EQ(held->plan->expert_cache_bytes, held->expert_bytes);
+  EXPECT_EQ(held->plan->expert_cache_bytes, held->inputs.expert_bytes);
   EXPECT_EQ(kept->plan->staging_bytes, 0U);
-  EXPECT_GE(held->plan->staging_bytes, kept->largest_expert_bytes);
+  EXPECT_GE(held->plan->staging_bytes, kept->inputs.largest_expert_bytes);
   EXPECT_EQ(held->formats.at("experts").count("bf16"), 0U);
   EXPECT_EQ(held->formats.at("experts").count("int8-row"), 1U);
   EXPECT_EQ(held->formats.at("router").count("bf16"), 1U);   // never converted

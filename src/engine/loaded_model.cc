@@ -88,8 +88,8 @@ Result<HeldFormats> ResolveFormats(const EngineOptions& options) {
   return formats;
 }
 
-Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& config,
-                             const WeightCatalog& catalog) {
+PlanInputs InputsOfPlan(const EngineOptions& options, const Container& container,
+                        const WeightCatalog& catalog) {
   PlanInputs inputs;
   inputs.dense_bytes = catalog.matrix_bytes + catalog.vector_bytes;
   inputs.expert_bytes = catalog.expert_bytes;
@@ -97,8 +97,9 @@ Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& co
   inputs.largest_staging_bytes = catalog.largest_staging_bytes;
   inputs.largest_conversion_bytes = catalog.largest_conversion_bytes;
   inputs.available_bytes = AvailableMemoryBytes();
+  inputs.tensors = container.tensors().size();
   inputs.threads = ResolveThreads(options);
-  return PlanMemory(config, inputs, options);
+  return inputs;
 }
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const EngineOptions& options,
@@ -120,7 +121,8 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
   COLI_ASSIGN_OR_RETURN(const HeldFormats formats, ResolveFormats(options));
   COLI_ASSIGN_OR_RETURN(WeightCatalog catalog,
                         LocateWeights(config_, container_, options.load_mtp, formats));
-  COLI_ASSIGN_OR_RETURN(plan_, PlanModel(options, config_, catalog));
+  COLI_ASSIGN_OR_RETURN(plan_,
+                        PlanMemory(config_, InputsOfPlan(options, container_, catalog), options));
   pool_ = std::make_unique<ThreadPool>(ResolveThreads(options), PhysicalCores());
   COLI_ASSIGN_OR_RETURN(
       weights_, LoadWeights(config_, container_, catalog, options.load_mtp, *pool_, progress));

@@ -94,8 +94,9 @@ Status CheckEngineOptions(const EngineOptions& options);
 // The formats that the options name. Error: kInvalidArgument listing the names.
 Result<HeldFormats> ResolveFormats(const EngineOptions& options);
 
-// Facts and plan of a model directory without loading it.
-Result<MemoryPlan> PlanModel(const EngineOptions& options, const ModelConfig& config,
-                             const WeightCatalog& catalog);
+// What the memory plan must know about the weights of `catalog`, found in `container`, and about
+// this machine.
+PlanInputs InputsOfPlan(const EngineOptions& options, const Container& container,
+                        const WeightCatalog& catalog);
 
 }  // namespace coli

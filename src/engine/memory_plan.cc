@@ -1,6 +1,7 @@
 #include "engine/memory_plan.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/checked_math.h"
 #include "model/kv_cache.h"
@@ -9,16 +10,14 @@ namespace coli {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-// Code, libraries, stacks, the tokenizer and the tensor directory.
-constexpr uint64_t kProgramBytes = 64 * kMiB;
+// Code, libraries, stacks and the tokenizer; and for each tensor its name, place and format.
+constexpr uint64_t kProgramBytes = 48 * kMiB;
+constexpr uint64_t kTensorBytes = 512;
 constexpr uint32_t kDefaultContext = 4096;
 // Experts that are read or converted at the same time, where they are converted at all.
 constexpr uint64_t kStagedExperts = 2;
 // Of what is left for experts, a long slice's activations take at most one part in this many.
 constexpr uint64_t kSliceShare = 8;
-
-// What stays untouched for the rest of the machine when the user did not name a budget.
-uint64_t Reserve(uint64_t available) { return std::max(512 * kMiB, available / 10); }
 
 // Bytes that the expert cache can make use of.
 uint64_t ExpertBytesWanted(const PlanInputs& inputs, const EngineOptions& options) {
@@ -30,6 +29,22 @@ uint64_t ExpertBytesWanted(const PlanInputs& inputs, const EngineOptions& option
 
 std::string Mebibytes(uint64_t bytes) {  // rounded up: what is needed is never said too small
   return fmt::format("{} MiB", CeilDiv(bytes, kMiB));
+}
+
+uint64_t ScratchBytes(const ModelConfig& config, const PlanInputs& inputs,
+                      const EngineOptions& options, uint32_t prefill_rows, uint32_t context) {
+  return Forward::ScratchBytes(config, StepLimits(options, prefill_rows, context), inputs.threads);
+}
+
+tl::unexpected<Error> DoesNotFit(const MemoryPlan& least) {
+  return Fail(ErrorCode::kNotEnoughMemory,
+              "the model needs at least {} of memory ({} weights, {} KV cache for {} positions, {} "
+              "activations, {} for one expert, {} program); the budget is {} MiB: raise --ram, or "
+              "lower --ctx or --prefill-chunk",
+              Mebibytes(least.total()), Mebibytes(least.dense_bytes),
+              Mebibytes(least.kv_bytes_per_sequence), least.context, Mebibytes(least.scratch_bytes),
+              Mebibytes(least.expert_cache_bytes + least.staging_bytes),
+              Mebibytes(least.program_bytes), least.budget_bytes / kMiB);
 }
 
 }  // namespace
@@ -52,39 +67,56 @@ Result<uint32_t> ResolveContext(const ModelConfig& config, const EngineOptions& 
   return options.context != 0 ? options.context : std::min(kDefaultContext, config.max_positions);
 }
 
-Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& inputs,
-                              const EngineOptions& options) {
+uint64_t ReservedBytes(uint64_t available_bytes) {
+  return std::min(available_bytes, std::max(512 * kMiB, available_bytes / 10));
+}
+
+Result<MemoryPlan> LeastPlan(const ModelConfig& config, const PlanInputs& inputs,
+                             const EngineOptions& options) {
   MemoryPlan plan;
   COLI_ASSIGN_OR_RETURN(plan.context, ResolveContext(config, options));
-  const uint64_t reserve = Reserve(inputs.available_bytes);
   plan.budget_bytes = options.ram_bytes != 0
                           ? options.ram_bytes
-                          : inputs.available_bytes - std::min(reserve, inputs.available_bytes);
-  plan.program_bytes = kProgramBytes;
+                          : inputs.available_bytes - ReservedBytes(inputs.available_bytes);
+  plan.program_bytes = kProgramBytes + kTensorBytes * inputs.tensors;
   plan.dense_bytes = inputs.dense_bytes;
   plan.kv_format = options.kv;
   plan.kv_bytes_per_sequence = KvCache::Bytes(
       config, {.capacity = plan.context, .with_mtp = options.load_mtp, .format = plan.kv_format});
-  const auto scratch = [&](uint32_t rows) {
-    return Forward::ScratchBytes(config, StepLimits(options, rows, plan.context), inputs.threads);
-  };
   plan.prefill_rows = options.prefill_chunk != 0 ? options.prefill_chunk : kShortestSlice;
-  plan.scratch_bytes = scratch(plan.prefill_rows);
+  plan.scratch_bytes = ScratchBytes(config, inputs, options, plan.prefill_rows, plan.context);
   plan.sequences = 1;
   plan.staging_bytes = kStagedExperts * inputs.largest_staging_bytes +
                        inputs.threads * inputs.largest_conversion_bytes;
-  plan.expert_cache_bytes = inputs.largest_expert_bytes;  // the least that works: one slot
-  if (plan.total() > plan.budget_bytes) {
-    return Fail(
-        ErrorCode::kNotEnoughMemory,
-        "the model needs at least {} of memory ({} weights, {} KV cache for {} positions, {} "
-        "activations, {} for one expert, {} program); the budget is {}: raise --ram, or lower "
-        "--ctx or --prefill-chunk",
-        Mebibytes(plan.total()), Mebibytes(plan.dense_bytes), Mebibytes(plan.kv_bytes_per_sequence),
-        plan.context, Mebibytes(plan.scratch_bytes),
-        Mebibytes(plan.expert_cache_bytes + plan.staging_bytes), Mebibytes(plan.program_bytes),
-        fmt::format("{} MiB", plan.budget_bytes / kMiB));
+  plan.expert_cache_bytes = inputs.largest_expert_bytes;
+  return plan;
+}
+
+uint32_t ContextThatFits(const ModelConfig& config, const PlanInputs& inputs,
+                         EngineOptions options) {
+  const auto asked = ResolveContext(config, options);
+  if (!asked) {
+    return 0;
   }
+  for (uint32_t context = std::bit_floor(*asked - 1); context >= 2; context /= 2) {
+    options.context = context;
+    const auto least = LeastPlan(config, inputs, options);
+    if (least && least->total() <= least->budget_bytes) {
+      return context;
+    }
+  }
+  return 0;
+}
+
+Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& inputs,
+                              const EngineOptions& options) {
+  COLI_ASSIGN_OR_RETURN(MemoryPlan plan, LeastPlan(config, inputs, options));
+  if (plan.total() > plan.budget_bytes) {
+    return DoesNotFit(plan);
+  }
+  const auto scratch = [&](uint32_t rows) {
+    return ScratchBytes(config, inputs, options, rows, plan.context);
+  };
   uint64_t left = plan.budget_bytes - plan.total();
   if (options.prefill_chunk == 0) {
     const uint64_t room = plan.scratch_bytes + left / kSliceShare;

@@ -19,12 +19,13 @@ struct PlanInputs {
   uint64_t largest_staging_bytes = 0;  // what reading one takes besides, if experts are converted
   uint64_t largest_conversion_bytes = 0;  // what each thread takes to convert a matrix
   uint64_t available_bytes = 0;           // what the host offers when options.ram_bytes is 0
+  size_t tensors = 0;                     // of the directory, whose names and places are kept
   size_t threads = 1;
 };
 
 struct MemoryPlan {
   uint64_t budget_bytes = 0;   // for the whole process
-  uint64_t program_bytes = 0;  // code, libraries, tables: a fixed allowance
+  uint64_t program_bytes = 0;  // code, libraries, stacks, tokenizer, the directory of tensors
   uint64_t dense_bytes = 0;
   FormatId kv_format = FormatId::kF32;  // of the KV cache
   uint64_t kv_bytes_per_sequence = 0;
@@ -54,6 +55,19 @@ Result<uint32_t> ResolveContext(const ModelConfig& config, const EngineOptions& 
 // large cache reads less, too. At least kShortestSlice.
 inline constexpr uint32_t kLongestSlice = 4096;
 inline constexpr uint32_t kShortestSlice = 64;
+
+// What stays untouched for the rest of the machine when the user names no budget: a tenth of what
+// is available, at least 512 MiB.
+uint64_t ReservedBytes(uint64_t available_bytes);
+
+// The least that works: one expert, one sequence, the shortest slice. Errors: kInvalidArgument for
+// a context beyond the model's.
+Result<MemoryPlan> LeastPlan(const ModelConfig& config, const PlanInputs& inputs,
+                             const EngineOptions& options);
+
+// The largest power of two below the context asked for that fits the budget; 0: none does.
+uint32_t ContextThatFits(const ModelConfig& config, const PlanInputs& inputs,
+                         EngineOptions options);
 
 // Errors: kNotEnoughMemory with the parts and the smallest budget that would do; kInvalidArgument
 // for a context beyond the model's.

@@ -125,6 +125,42 @@ TEST(MemoryPlan, TooSmallABudgetIsAnErrorThatSaysWhatWouldDo) {
   EXPECT_NE(plan.error().message.find("at least"), std::string::npos) << plan.error().message;
 }
 
+TEST(MemoryPlan, TheLeastPlanFitsExactlyTheBudgetThatItNames) {
+  const auto least = LeastPlan(Config(), Inputs(), Budget(50 * kMb));
+  ASSERT_TRUE(least.has_value());
+
+  EXPECT_FALSE(PlanMemory(Config(), Inputs(), Budget(least->total() - 1)).has_value());
+  const auto plan = PlanMemory(Config(), Inputs(), Budget(least->total()));
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  EXPECT_EQ(plan->total(), least->total());
+}
+
+TEST(MemoryPlan, TheContextThatFitsIsTheLargestPowerOfTwoThatDoes) {
+  EngineOptions options = Budget(0);
+  options.context = 200;
+  const auto total = [&](uint32_t context) {
+    EngineOptions shorter = options;
+    shorter.context = context;
+    return LeastPlan(Config(), Inputs(), shorter)->total();
+  };
+  ASSERT_LT(total(64), total(128));
+
+  options.ram_bytes = total(128) - 1;
+  EXPECT_EQ(ContextThatFits(Config(), Inputs(), options), 64U);
+  options.ram_bytes = total(128);
+  EXPECT_EQ(ContextThatFits(Config(), Inputs(), options), 128U);
+  options.ram_bytes = 1;
+  EXPECT_EQ(ContextThatFits(Config(), Inputs(), options), 0U);
+}
+
+TEST(MemoryPlan, TheDirectoryOfManyTensorsIsCounted) {
+  PlanInputs inputs = Inputs();
+  const uint64_t few = LeastPlan(Config(), inputs, Budget(0))->program_bytes;
+  inputs.tensors = 120'000;
+
+  EXPECT_GE(LeastPlan(Config(), inputs, Budget(0))->program_bytes, few + 120'000 * 256);
+}
+
 TEST(MemoryPlan, MoreSequencesOnlyWhenATokensExpertsStillFit) {
   EngineOptions options = Budget(0);
   options.max_sequences = 4;

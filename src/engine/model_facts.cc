@@ -43,13 +43,9 @@ void CountFormats(const WeightCatalog& catalog, ModelFacts& facts) {
   }
 }
 
-// The MTP layers, too, if the directory has them.
-Result<WeightCatalog> LocateAll(const ModelConfig& config, const Container& container,
-                                const HeldFormats& formats) {
-  const std::string first_mtp_tensor =
-      fmt::format("{}{}.eh_proj.weight", kLayerPrefix, config.num_layers());
-  return LocateWeights(config, container, config.mtp_layers > 0 && container.Has(first_mtp_tensor),
-                       formats);
+bool HasMtp(const ModelConfig& config, const Container& container) {
+  return config.mtp_layers > 0 &&
+         container.Has(fmt::format("{}{}.eh_proj.weight", kLayerPrefix, config.num_layers()));
 }
 
 }  // namespace
@@ -110,24 +106,27 @@ Result<ModelFacts> InspectModel(const EngineOptions& options) {
   COLI_ASSIGN_OR_RETURN(const HeldFormats formats, ResolveFormats(options));
   COLI_ASSIGN_OR_RETURN(const WeightCatalog catalog,
                         LocateWeights(config, container, options.load_mtp, formats));
-  COLI_ASSIGN_OR_RETURN(const WeightCatalog everything, LocateAll(config, container, formats));
   COLI_ASSIGN_OR_RETURN(const KernelTable* kernels, SelectKernels(options.isa));
-  auto plan = PlanModel(options, config, catalog);
+  const PlanInputs inputs = InputsOfPlan(options, container, catalog);
+  auto plan = PlanMemory(config, inputs, options);
   ModelFacts facts{.config = std::move(config),
                    .file_bytes = container.total_bytes(),
                    .formats = {},
-                   .expert_bytes = catalog.expert_bytes,
                    .expert_count = catalog.expert_count,
-                   .largest_expert_bytes = catalog.largest_expert_bytes,
                    .isa = std::string(kernels->name),
                    .isas = {},
-                   .threads = options.threads != 0 ? options.threads : PhysicalCores().count(),
-                   .available_bytes = AvailableMemoryBytes(),
+                   .inputs = inputs,
                    .plan = std::move(plan)};
   for (const KernelTable* table : AvailableKernels()) {
     facts.isas.emplace_back(table->name);
   }
-  CountFormats(everything, facts);
+  if (options.load_mtp == HasMtp(facts.config, container)) {
+    CountFormats(catalog, facts);
+  } else {  // the formats are those of the whole directory
+    COLI_ASSIGN_OR_RETURN(const WeightCatalog everything,
+                          LocateWeights(facts.config, container, !options.load_mtp, formats));
+    CountFormats(everything, facts);
+  }
   return facts;
 }
 

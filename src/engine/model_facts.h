@@ -1,4 +1,4 @@
-// What `coli info` tells: facts of a model directory and of this machine, without reading weights.
+// What `coli info` and `coli plan` tell: facts of a model directory and of this machine, without reading weights.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,11 @@ struct ModelFacts {
   // Bytes as they will be held, by role ("experts", "attention", ...) and number format
   // ("int4-g64", "f32").
   std::map<std::string, std::map<std::string, uint64_t>> formats;
-  uint64_t expert_bytes = 0;  // of the main layers
-  uint64_t expert_count = 0;
-  uint64_t largest_expert_bytes = 0;
+  uint64_t expert_count = 0;      // of the main layers
   std::string isa;                // that would be used
   std::vector<std::string> isas;  // that this machine has, slowest first
-  size_t threads = 0;
-  uint64_t available_bytes = 0;  // memory that this process may still take
-  Result<MemoryPlan> plan;       // a plan that does not work out is a fact, too
+  PlanInputs inputs;              // of memory plans: sizes, memory that is available, threads
+  Result<MemoryPlan> plan;        // a plan that does not work out is a fact, too
 };
 
 // Errors: every fault of the directory that shows without reading weights; an unknown instruction

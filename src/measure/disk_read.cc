@@ -67,6 +67,11 @@ Result<Drive> ChooseDrive(const BenchSession& session) {
       return model;
     }
   }
+  if (options.scratch_dir.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "{}: its files are too small to measure the drive with: expected {} bytes or more",
+                options.engine.model_dir.string(), kFileBytes);
+  }
   const uint64_t bytes = session.quick() ? kQuickFileBytes : kFileBytes;
   Drive drive("temporary file");
   COLI_ASSIGN_OR_RETURN(DiskFile file,

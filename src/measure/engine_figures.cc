@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "engine/engine.h"
-#include "measure/product_bench.h"
+#include "measure/machine_probe.h"
 #include "measure/session.h"
 #include "measure/weight_set.h"
 #include "sys/plain_read.h"
@@ -127,23 +127,12 @@ Result<double> ReadLimit(BenchSession& session, uint64_t bytes) {
 // Tokens per second that all threads can multiply: as if each product were one of 16 rows with a
 // matrix of an expert.
 Result<double> ProductsLimit(BenchSession& session, const std::map<std::string, double>& products) {
-  COLI_ASSIGN_OR_RETURN(const std::span<std::byte> memory, session.Memory());
   double seconds = 0;
   for (const auto& [name, multiply_adds] : products) {
-    constexpr uint32_t kTogether = 16;
-    constexpr size_t kBytes = size_t{64} << 20;
-    const auto format = ParseFormat(name);
-    if (!format) {
-      continue;
+    if (const auto format = ParseFormat(name)) {
+      COLI_ASSIGN_OR_RETURN(const double speed, MultiplyAddsPerSecond(session, *format));
+      seconds += multiply_adds / speed;
     }
-    COLI_ASSIGN_OR_RETURN(ProductBench bench, ProductBench::Create({.table = &session.kernels(),
-                                                                    .format = *format,
-                                                                    .shape = kExpertShapes[0],
-                                                                    .threads = session.threads(),
-                                                                    .tokens = kTogether,
-                                                                    .max_bytes = kBytes},
-                                                                   memory));
-    seconds += multiply_adds / (bench.products() * kTogether) * bench.AllRows().together;
   }
   return 1 / seconds;
 }
@@ -200,8 +189,12 @@ Status MeasureRequests(BenchSession& session, Engine& engine, const TokenNeeds& 
 
 }  // namespace
 
+uint64_t ExpertBytesPerToken(const ModelFacts& facts) {
+  return ExpertsPerToken(facts) * facts.inputs.expert_bytes / ExpertCount(facts);
+}
+
 uint64_t WeightBytesPerToken(const ModelFacts& facts) {
-  uint64_t bytes = ExpertsPerToken(facts) * facts.expert_bytes / ExpertCount(facts);
+  uint64_t bytes = ExpertBytesPerToken(facts);
   for (const std::string_view role : kEveryTokenRoles) {
     bytes += Sum(BytesOf(facts, role));
   }

@@ -35,8 +35,9 @@ struct EngineFigures {
 // Errors: every fault of the model, options out of range.
 Result<EngineFigures> MeasureEngine(BenchSession& session);
 
-// Bytes of weights that the computation of one token reads. Pure.
+// Bytes of weights that the computation of one token reads; and of those, its routed experts. Pure.
 uint64_t WeightBytesPerToken(const ModelFacts& facts);
+uint64_t ExpertBytesPerToken(const ModelFacts& facts);
 
 // Multiply-adds with weights for one token of a prompt, by number format; without the head, which
 // only the last one needs. Pure.

@@ -15,13 +15,10 @@ ModelFacts SomeFacts() {
                                {"embedding", {{"bf16", 50}}},
                                {"head", {{"bf16", 40}}},
                                {"MTP", {{"int8-row", 1000}}}},
-                   .expert_bytes = 800,
                    .expert_count = 16,
-                   .largest_expert_bytes = 50,
                    .isa = {},
                    .isas = {},
-                   .threads = 1,
-                   .available_bytes = 0,
+                   .inputs = {.expert_bytes = 800, .largest_expert_bytes = 50},
                    .plan = MemoryPlan{}};
   facts.config.layers = {{IndexerKind::kFull, FfnKind::kDense},
                          {IndexerKind::kFull, FfnKind::kSparse},
@@ -49,7 +46,7 @@ TEST(ProductsPerToken, CountsTheWeightsThatAPromptIsMultipliedWithByFormat) {
   facts.formats["attention"] = {{"int8-row", 2 * kInt8Matrix}};
   facts.formats["experts"] = {{"int4-row", 16 * kInt4Matrix}};
   facts.formats["shared experts"] = {{"int4-row", kInt4Matrix}};
-  facts.expert_bytes = 16 * kInt4Matrix;
+  facts.inputs.expert_bytes = 16 * kInt4Matrix;
 
   const auto products = ProductsPerToken(facts);
 

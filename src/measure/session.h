@@ -23,7 +23,7 @@ namespace coli {
 struct BenchOptions {
   EngineOptions engine;    // threads, instruction set; the model of scenarios that need one
   std::string model_name;  // for the reports
-  std::filesystem::path scratch_dir;  // where disk.read may write its file
+  std::filesystem::path scratch_dir;  // where disk.read may write its file; empty: nowhere
   bool quick = false;                 // little memory and little time: to see that it works
   std::function<bool()> cancelled;
   std::function<void(size_t results)> progress;  // results so far

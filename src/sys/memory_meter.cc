@@ -43,6 +43,7 @@ uint64_t NumberAfter(const fs::path& path, std::string_view key) {
 }
 
 constexpr uint64_t kKiB = 1024;
+constexpr uint64_t kNoLimit = uint64_t{1} << 62;  // what version 1 says instead of "max" is larger
 
 // The names of one version of control groups.
 struct GroupFiles {
@@ -62,7 +63,7 @@ constexpr GroupFiles kVersion2{"sys/fs/cgroup", "memory.max", "memory.current", 
 std::optional<uint64_t> LeftIn(const fs::path& group, const GroupFiles& files) {
   const std::optional<uint64_t> limit = NumberIn(group / files.limit);
   const std::optional<uint64_t> usage = NumberIn(group / files.usage);
-  if (!limit || !usage) {
+  if (!limit || !usage || *limit >= kNoLimit) {
     return std::nullopt;
   }
   const fs::path stat = group / "memory.stat";
@@ -120,9 +121,11 @@ MemoryUse ReadMemoryUse() {
           .peak_bytes = NumberAfter(status, "VmHWM:") * kKiB};
 }
 
-uint64_t AvailableMemoryBytes(const fs::path& root) {
-  const uint64_t machine = NumberAfter(root / "proc/meminfo", "MemAvailable:") * kKiB;
-  return std::min(machine, LeftByGroups(root).value_or(machine));
+MemoryRoom ReadMemoryRoom(const fs::path& root) {
+  return {.machine_bytes = NumberAfter(root / "proc/meminfo", "MemAvailable:") * kKiB,
+          .group_bytes = LeftByGroups(root)};
 }
+
+uint64_t AvailableMemoryBytes(const fs::path& root) { return ReadMemoryRoom(root).bytes(); }
 
 }  // namespace coli

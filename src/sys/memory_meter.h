@@ -1,8 +1,10 @@
 // What the process and the machine have: resident bytes, limits.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "base/result.h"
 
@@ -15,9 +17,16 @@ struct MemoryUse {
 };
 MemoryUse ReadMemoryUse();
 
-// Bytes that this process may still take: the smallest of the machine's available memory and what
-// each control group above the process (v1 or v2) leaves, file pages that the system can drop not
-// counted as taken. 0 when nothing is known. `root` is where proc/ and sys/ are looked for.
+// What this process may still take, file pages that the system can drop not counted as taken.
+// `root` is where proc/ and sys/ are looked for.
+struct MemoryRoom {
+  uint64_t machine_bytes = 0;           // the machine's available memory; 0: not known
+  std::optional<uint64_t> group_bytes;  // the least that a control group above it (v1 or v2) leaves
+  uint64_t bytes() const { return std::min(machine_bytes, group_bytes.value_or(machine_bytes)); }
+};
+MemoryRoom ReadMemoryRoom(const std::filesystem::path& root = "/");
+
+// ReadMemoryRoom(root).bytes(): 0 when nothing is known.
 uint64_t AvailableMemoryBytes(const std::filesystem::path& root = "/");
 
 }  // namespace coli
