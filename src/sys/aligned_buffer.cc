@@ -13,21 +13,28 @@ namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 
-bool IsMapped(size_t bytes) { return bytes >= kHugePage; }
+// Blocks from this size on do not come from the heap, which keeps what is freed when the sizes of
+// blocks vary: experts of two sizes that take turns would make it grow.
+constexpr size_t kMapped = size_t{128} << 10;
+
+bool IsMapped(size_t bytes) { return bytes >= kMapped; }
 
 size_t PageRounded(size_t bytes) { return AlignUp(bytes, AlignedBuffer::kAlignment); }
+
+std::byte* MapBytes(size_t bytes) {
+  void* block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return block == MAP_FAILED ? nullptr : static_cast<std::byte*>(block);
+}
 
 // A mapping that starts at a huge page, so that the system can back all of it but the tail with
 // huge pages: a larger mapping is made and what is too much at both ends given back.
 std::byte* MapHuge(size_t bytes) {
   const size_t reserved = bytes + kHugePage;
-  void* block =
-      ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (block == MAP_FAILED) {
+  std::byte* start = MapBytes(reserved);
+  if (start == nullptr) {
     return nullptr;
   }
-  auto* start = static_cast<std::byte*>(block);
-  const size_t head = (kHugePage - reinterpret_cast<uintptr_t>(block) % kHugePage) % kHugePage;
+  const size_t head = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
   if (head != 0) {
     ::munmap(start, head);
   }
@@ -55,8 +62,9 @@ Result<AlignedBuffer> AlignedBuffer::Allocate(size_t bytes) {
   }
   std::byte* data = nullptr;
   if (bytes <= std::numeric_limits<size_t>::max() / 4) {
-    data = IsMapped(bytes)
-               ? MapHuge(PageRounded(bytes))
+    data = bytes >= kHugePage ? MapHuge(PageRounded(bytes))
+           : IsMapped(bytes)
+               ? MapBytes(PageRounded(bytes))
                : static_cast<std::byte*>(std::aligned_alloc(kAlignment, PageRounded(bytes)));
   }
   if (data == nullptr) {
