@@ -68,7 +68,7 @@ Result<uint32_t> ResolveContext(const ModelConfig& config, const EngineOptions& 
 }
 
 uint64_t ReservedBytes(uint64_t available_bytes) {
-  return std::min(available_bytes, std::max(512 * kMiB, available_bytes / 10));
+  return std::max(available_bytes / 10, std::min(512 * kMiB, available_bytes / 4));
 }
 
 Result<MemoryPlan> LeastPlan(const ModelConfig& config, const PlanInputs& inputs,

@@ -57,7 +57,7 @@ inline constexpr uint32_t kLongestSlice = 4096;
 inline constexpr uint32_t kShortestSlice = 64;
 
 // What stays untouched for the rest of the machine when the user names no budget: a tenth of what
-// is available, at least 512 MiB.
+// is available, but at least 512 MiB or, where there is little, a quarter.
 uint64_t ReservedBytes(uint64_t available_bytes);
 
 // The least that works: one expert, one sequence, the shortest slice. Errors: kInvalidArgument for

@@ -125,6 +125,14 @@ TEST(MemoryPlan, TooSmallABudgetIsAnErrorThatSaysWhatWouldDo) {
   EXPECT_NE(plan.error().message.find("at least"), std::string::npos) << plan.error().message;
 }
 
+TEST(MemoryPlan, TheReserveIsATenthButSomeMemoryAndNeverMost) {
+  constexpr uint64_t kGib = uint64_t{1} << 30;
+  EXPECT_EQ(ReservedBytes(100 * kGib), 10 * kGib);
+  EXPECT_EQ(ReservedBytes(4 * kGib), kGib / 2);
+  EXPECT_EQ(ReservedBytes(kGib), kGib / 4);
+  EXPECT_EQ(ReservedBytes(0), 0U);
+}
+
 TEST(MemoryPlan, TheLeastPlanFitsExactlyTheBudgetThatItNames) {
   const auto least = LeastPlan(Config(), Inputs(), Budget(50 * kMb));
   ASSERT_TRUE(least.has_value());

@@ -1,4 +1,5 @@
-// What `coli info` and `coli plan` tell: facts of a model directory and of this machine, without reading weights.
+// What `coli info` and `coli plan` tell: facts of a model directory and of this machine, without
+// reading weights.
 #pragma once
 
 #include <cstdint>
