@@ -1,6 +1,5 @@
 #include "measure/session.h"
 
-#include <charconv>
 #include <fstream>
 #include <utility>
 
@@ -24,13 +23,6 @@ std::string ValueAfter(const std::filesystem::path& path, std::string_view key) 
     }
   }
   return {};
-}
-
-uint64_t MachineMemoryBytes() {
-  const std::string kib = ValueAfter("/proc/meminfo", "MemTotal");
-  uint64_t number = 0;
-  std::from_chars(kib.data(), kib.data() + kib.size(), number);
-  return number * 1024;
 }
 
 }  // namespace
@@ -89,7 +81,7 @@ HostFacts ReadHostFacts(const BenchSession& session, std::string version) {
   const std::string cpu = ValueAfter("/proc/cpuinfo", "model name");
   return {.cpu = cpu.empty() ? "unknown" : cpu,
           .cores = PhysicalCores().count(),
-          .memory_bytes = MachineMemoryBytes(),
+          .memory_bytes = ReadMachineMemory().total_bytes,
           .isa = std::string(session.kernels().name),
           .version = std::move(version)};
 }

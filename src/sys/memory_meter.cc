@@ -114,11 +114,19 @@ std::optional<uint64_t> LeftByGroups(const fs::path& root) {
 
 }  // namespace
 
-MemoryUse ReadMemoryUse() {
-  const fs::path status = "/proc/self/status";
+MemoryUse ReadMemoryUse(const fs::path& root) {
+  const fs::path status = root / "proc/self/status";
   return {.resident_bytes = NumberAfter(status, "VmRSS:") * kKiB,
           .anonymous_bytes = NumberAfter(status, "RssAnon:") * kKiB,
-          .peak_bytes = NumberAfter(status, "VmHWM:") * kKiB};
+          .peak_bytes = NumberAfter(status, "VmHWM:") * kKiB,
+          .swapped_bytes = NumberAfter(status, "VmSwap:") * kKiB};
+}
+
+MachineMemory ReadMachineMemory(const fs::path& root) {
+  const fs::path facts = root / "proc/meminfo";
+  return {.total_bytes = NumberAfter(facts, "MemTotal:") * kKiB,
+          .swap_bytes = NumberAfter(facts, "SwapTotal:") * kKiB,
+          .swap_free_bytes = NumberAfter(facts, "SwapFree:") * kKiB};
 }
 
 MemoryRoom ReadMemoryRoom(const fs::path& root) {

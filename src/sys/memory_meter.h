@@ -14,8 +14,18 @@ struct MemoryUse {
   uint64_t resident_bytes = 0;   // RSS now
   uint64_t anonymous_bytes = 0;  // RSS without mapped file pages
   uint64_t peak_bytes = 0;       // highest RSS so far
+  uint64_t swapped_bytes = 0;    // that the system has moved to a drive
 };
-MemoryUse ReadMemoryUse();
+// `root` is where proc/ is looked for.
+MemoryUse ReadMemoryUse(const std::filesystem::path& root = "/");
+
+// What the whole machine has.
+struct MachineMemory {
+  uint64_t total_bytes = 0;
+  uint64_t swap_bytes = 0;
+  uint64_t swap_free_bytes = 0;
+};
+MachineMemory ReadMachineMemory(const std::filesystem::path& root = "/");
 
 // What this process may still take, file pages that the system can drop not counted as taken.
 // `root` is where proc/ and sys/ are looked for.
