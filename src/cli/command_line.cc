@@ -36,6 +36,15 @@ constexpr auto kVerbs = std::to_array<VerbSpec>({
      "Directory of a model; goes before --model.", "show where memory goes and how fast it will be",
      "Show where every byte of memory would go with these options, whether that fits, and how fast "
      "answers will be. Reads no weights; measures drive and memory for about a second."},
+    {"doctor", kDoctorVerb, Command::kDoctor, Arguments::kAtMostOne, "DIR",
+     "Directory of a model; goes before --model.", "look for what keeps a model from running well",
+     "Check a model directory, its drive and this machine, and say what to do. Reads no weights "
+     "but "
+     "to measure the drive. Exit status 0 unless something fails."},
+    {"estimate", kEstimateVerb, Command::kEstimate, Arguments::kNone, "", "",
+     "foretell a model's speed before it is downloaded",
+     "Measure this machine for a few seconds and foretell how fast a published model would be, by "
+     "the format of its experts and by memory."},
     {"validate", kValidateVerb, Command::kValidate, Arguments::kOne, "DIR",
      "Directory of the fixture.", "compare the engine with a reference",
      "Replay a fixture: a model directory with reference.json and reference.safetensors. Exit "

@@ -18,6 +18,8 @@ enum class Command : uint8_t {
   kChat,
   kInfo,
   kPlan,
+  kDoctor,
+  kEstimate,
   kValidate,
   kAsk,
   kPerplexity,
@@ -29,7 +31,7 @@ enum class Command : uint8_t {
 
 struct CommandLine {
   Command command = Command::kRun;
-  std::optional<std::string> argument;  // run: the prompt; info, plan, validate: the directory;
+  std::optional<std::string> argument;  // run: the prompt; info, plan, doctor, validate: the directory;
                                         // ask, perplexity: the file
   std::vector<std::string> arguments;   // of verbs that take any number. bench: scenarios, files
   std::vector<std::pair<const OptionSpec*, OptionValue>> flags;

@@ -33,6 +33,8 @@ Result<int> RunCommand(CommandContext& context);
 Result<int> ChatCommandLoop(CommandContext& context);
 Result<int> InfoCommand(CommandContext& context);
 Result<int> PlanCommand(CommandContext& context);
+Result<int> DoctorCommand(CommandContext& context);
+Result<int> EstimateCommand(CommandContext& context);
 Result<int> ValidateCommand(CommandContext& context);
 Result<int> AskCommand(CommandContext& context);
 Result<int> PerplexityCommand(CommandContext& context);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint16_t kAnswer = kRunVerb | kChatVerb | kConfigVerb;
 constexpr uint16_t kMeasure = kAskVerb | kPerplexityVerb | kBenchVerb;
-constexpr uint16_t kModel = kAnswer | kInfoVerb | kPlanVerb | kMeasure;
+constexpr uint16_t kModel = kAnswer | kInfoVerb | kPlanVerb | kDoctorVerb | kMeasure;
 constexpr uint16_t kAll = kModel | kValidateVerb;
 constexpr double kManyTokens = 16'777'216;
 
@@ -16,18 +16,18 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "model", .type = OptionType::kText, .letter = 'm', .verbs = kModel,
      .group = "Model and machine", .value_name = "DIR",
      .help = "Directory of the model. Not set: the small built-in model."},
-    {.name = "ctx", .type = OptionType::kInteger, .verbs = kModel,
+    {.name = "ctx", .type = OptionType::kInteger, .verbs = kModel | kEstimateVerb,
      .group = "Model and machine", .value_name = "N", .min = 2, .max = kManyTokens,
      .help = "Context window in tokens: prompt and answer together; for perplexity the sliding "
              "window. Not set: 4096, or less if the model has less."},
-    {.name = "ram", .type = OptionType::kBytes, .verbs = kAll,
+    {.name = "ram", .type = OptionType::kBytes, .verbs = kAll | kEstimateVerb,
      .group = "Model and machine", .value_name = "SIZE", .min = 1, .max = 0x1p62,
      .help = "Memory for the whole process, for example 20G (G is 1024^3 bytes). Not set: what the machine has "
              "available, less a reserve."},
-    {.name = "threads", .type = OptionType::kInteger, .verbs = kAll,
+    {.name = "threads", .type = OptionType::kInteger, .verbs = kAll | kEstimateVerb,
      .group = "Model and machine", .value_name = "N", .min = 1, .max = 1024,
      .help = "Compute threads. The answer does not depend on it. Not set: the physical cores."},
-    {.name = "isa", .type = OptionType::kText, .verbs = kAll,
+    {.name = "isa", .type = OptionType::kText, .verbs = kAll | kEstimateVerb,
      .group = "Model and machine", .value_name = "NAME", .default_text = "auto",
      .help = "Instruction set of the kernels. The answer does not depend on it. `coli info` lists "
              "what this machine has."},
@@ -78,7 +78,7 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .group = "Model and machine", .value_name = "FORM", .choices = "absorbed|explicit",
      .default_text = "absorbed",
      .help = "Order of the attention products. The two agree to rounding."},
-    {.name = "kv", .type = OptionType::kChoice, .verbs = kAll,
+    {.name = "kv", .type = OptionType::kChoice, .verbs = kAll | kEstimateVerb,
      .group = "Model and machine", .value_name = "FORMAT", .choices = "f32|bf16",
      .default_text = "f32",
      .help = "Number format of what attention remembers of each token. bf16 takes half the memory "
@@ -125,7 +125,7 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .group = "Answers", .value_name = "TEXT",
      .help = "System message: how the model should behave."},
 
-    {.name = "quiet", .type = OptionType::kSwitch, .letter = 'q', .verbs = kAll | kSynthVerb,
+    {.name = "quiet", .type = OptionType::kSwitch, .letter = 'q', .verbs = kAll | kSynthVerb | kEstimateVerb,
      .group = "Output", .default_text = "off",
      .help = "No notes, progress or statistics on standard error; errors only."},
     {.name = "color", .type = OptionType::kChoice, .verbs = kAnswer,
@@ -178,13 +178,20 @@ constexpr auto kTable = std::to_array<OptionSpec>({
              "read."},
     {.name = "markdown", .type = OptionType::kSwitch, .verbs = kBenchVerb, .flag_only = true,
      .group = "This call", .help = "Print the table as Markdown."},
-    {.name = "routing", .type = OptionType::kChoice, .verbs = kPlanVerb, .flag_only = true,
+    {.name = "routing", .type = OptionType::kChoice, .verbs = kPlanVerb | kEstimateVerb, .flag_only = true,
      .group = "This call", .value_name = "HOW", .choices = "text|uniform", .default_text = "text",
      .help = "How the tokens whose speed is foretold choose their experts: as in text, where the "
              "last ones' are chosen again more often, or uniform."},
-    {.name = "prompt-tokens", .type = OptionType::kInteger, .verbs = kPlanVerb, .flag_only = true,
+    {.name = "prompt-tokens", .type = OptionType::kInteger, .verbs = kPlanVerb | kEstimateVerb, .flag_only = true,
      .group = "This call", .value_name = "N", .min = 1, .max = kManyTokens, .default_text = "512",
      .help = "Length of the prompt whose first token's time is foretold."},
+    {.name = "for", .type = OptionType::kChoice, .verbs = kEstimateVerb, .flag_only = true,
+     .group = "This call", .value_name = "NAME", .choices = "glm-5.2", .default_text = "glm-5.2",
+     .help = "The model whose speed is foretold."},
+    {.name = "disk", .type = OptionType::kText, .verbs = kEstimateVerb, .flag_only = true,
+     .group = "This call", .value_name = "DIR",
+     .help = "A directory on the drive that the model would be on: a file of 1 GiB is written there "
+             "and read, unless it holds weights that are larger. Not set: the current directory."},
     {.name = "shape", .type = OptionType::kChoice, .verbs = kSynthVerb, .flag_only = true,
      .group = "This call", .value_name = "NAME", .choices = "glm-5.2|mid|tiny|custom",
      .default_text = "tiny",
@@ -215,7 +222,9 @@ constexpr auto kTable = std::to_array<OptionSpec>({
      .group = "This call", .value_name = "DIR",
      .help = "Where the model goes: a new or an empty directory."},
     {.name = "json", .type = OptionType::kSwitch,
-     .verbs = kRunVerb | kInfoVerb | kPlanVerb | kValidateVerb | kMeasure, .flag_only = true,
+     .verbs = kRunVerb | kInfoVerb | kPlanVerb | kDoctorVerb | kEstimateVerb | kValidateVerb |
+              kMeasure,
+     .flag_only = true,
      .group = "This call",
      .help = "Print one JSON object on standard output and nothing else."},
 });

@@ -41,6 +41,8 @@ enum Verbs : uint16_t {
   kSynthVerb = 128,
   kBenchVerb = 256,
   kPlanVerb = 512,
+  kDoctorVerb = 1024,
+  kEstimateVerb = 2048,
 };
 
 struct OptionSpec {

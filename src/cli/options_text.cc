@@ -12,7 +12,7 @@ struct VerbName {
 constexpr VerbName kVerbNames[] = {{kRunVerb, "run"},     {kChatVerb, "chat"},
                                    {kInfoVerb, "info"},   {kValidateVerb, "validate"},
                                    {kAskVerb, "ask"},     {kPerplexityVerb, "perplexity"},
-                                   {kSynthVerb, "synth"}, {kBenchVerb, "bench"}, {kPlanVerb, "plan"}};
+                                   {kSynthVerb, "synth"}, {kBenchVerb, "bench"}, {kPlanVerb, "plan"}, {kDoctorVerb, "doctor"}, {kEstimateVerb, "estimate"}};
 
 std::string VerbList(const OptionSpec& spec) {
   std::string names;

@@ -43,6 +43,10 @@ Result<int> Dispatch(CommandContext& context) {
       return InfoCommand(context);
     case Command::kPlan:
       return PlanCommand(context);
+    case Command::kDoctor:
+      return DoctorCommand(context);
+    case Command::kEstimate:
+      return EstimateCommand(context);
     case Command::kValidate:
       return ValidateCommand(context);
     case Command::kAsk:

@@ -11,13 +11,16 @@ std::string FormatSpeed(double bytes_per_s) {
   return fmt::format("{:.3g} GB/s", bytes_per_s / kGigabyte);
 }
 
+double CachedShare(const PlanInputs& inputs, const MemoryPlan& plan) {
+  return inputs.expert_bytes == 0 ? 1
+                                  : static_cast<double>(plan.expert_cache_bytes) /
+                                        static_cast<double>(inputs.expert_bytes);
+}
+
 SpeedQuestion QuestionOf(const CommandContext& context, const ModelFacts& facts,
                          const MemoryPlan& plan) {
   SpeedQuestion question;
-  question.cached_share = facts.inputs.expert_bytes == 0
-                              ? 1
-                              : static_cast<double>(plan.expert_cache_bytes) /
-                                    static_cast<double>(facts.inputs.expert_bytes);
+  question.cached_share = CachedShare(facts.inputs, plan);
   question.routing =
       context.options.Text("routing") == "uniform" ? Routing::kUniform : Routing::kText;
   question.prompt_tokens =

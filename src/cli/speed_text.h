@@ -17,6 +17,9 @@ std::string FormatSpeed(double bytes_per_s);
 SpeedQuestion QuestionOf(const CommandContext& context, const ModelFacts& facts,
                          const MemoryPlan& plan);
 
+// Of all experts, those that fit.
+double CachedShare(const PlanInputs& inputs, const MemoryPlan& plan);
+
 // Lines of what was measured. `drive_note`: why the drive's speed is not known.
 std::string SpeedRows(const MachineSpeed& speed, const std::string& drive_note);
 // And of what follows.

@@ -82,6 +82,8 @@ std::string ShapeNames() {
   return names;
 }
 
+uint32_t PublishedVocabulary(std::string_view name) { return name == "glm-5.2" ? 154'880 : 0; }
+
 std::string ConfigText(const SynthShape& s) {
   OrderedJson feed_forward = OrderedJson::array();
   OrderedJson indexers = OrderedJson::array();

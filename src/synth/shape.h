@@ -42,6 +42,9 @@ struct SynthShape {
 std::optional<SynthShape> NamedShape(std::string_view name);
 std::string ShapeNames();  // for messages: "glm-5.2, mid, tiny"
 
+// Tokens of the vocabulary of the published model with these layers; 0: there is none.
+uint32_t PublishedVocabulary(std::string_view name);
+
 // `config.json` of such a model.
 std::string ConfigText(const SynthShape& shape);
 

@@ -144,18 +144,16 @@ uint64_t Elements(const std::vector<SynthTensor>& tensors) {
   return elements;
 }
 
-// The published checkpoint has one layer more, for drafts: a sparse one with an indexer, a
-// projection of [H, 2H] and three norms.
+// With the layer for drafts.
 TEST(SynthShape, Glm52HasTheElementsOfThePublishedCheckpoint) {
   SynthShape shape = *NamedShape("glm-5.2");
-  shape.vocab_size = 154'880;
+  shape.vocab_size = PublishedVocabulary("glm-5.2");
   const Format format{FormatId::kInt4Row};
   uint64_t elements = Elements(EndTensors(shape));
   for (uint32_t layer = 0; layer < shape.num_hidden_layers; ++layer) {
     elements += Elements(LayerTensors(shape, layer, format));
   }
-  ASSERT_TRUE(shape.HasIndexer(6) && shape.IsSparse(6));
-  elements += Elements(LayerTensors(shape, 6, format)) + 6144ULL * 12'288 + 3 * 6144;
+  elements += Elements(MtpTensors(shape, format));
   EXPECT_EQ(elements, 753'329'940'480ULL);
 }
 

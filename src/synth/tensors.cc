@@ -138,4 +138,16 @@ std::vector<SynthTensor> LayerTensors(const SynthShape& s, uint32_t layer, Forma
   return std::move(list.tensors);
 }
 
+std::vector<SynthTensor> MtpTensors(const SynthShape& s, Format experts) {
+  LayerList list(s, s.num_hidden_layers);
+  for (const char* norm : {"enorm.weight", "hnorm.weight", "shared_head.norm.weight"}) {
+    list.Vector(norm, s.hidden_size, 1);
+  }
+  list.Matrix("eh_proj", s.hidden_size, 2 * s.hidden_size);
+  AddAttention(s, list);
+  AddIndexer(s, list);
+  AddExperts(s, experts, list);
+  return std::move(list.tensors);
+}
+
 }  // namespace coli

@@ -37,5 +37,8 @@ struct SynthTensor {
 // The tensors of one file.
 std::vector<SynthTensor> EndTensors(const SynthShape& shape);  // embedding, head, last norm
 std::vector<SynthTensor> LayerTensors(const SynthShape& shape, uint32_t layer, Format experts);
+// The layer for drafts, which published checkpoints have behind the others. Models written here do
+// not.
+std::vector<SynthTensor> MtpTensors(const SynthShape& shape, Format experts);
 
 }  // namespace coli
