@@ -69,10 +69,11 @@ Status CheckBench(const CommandLine& line) {
     return Ok();
   }
   if (!RunsAny(line, {"prefill", "decode"})) {
-    COLI_RETURN_IF_ERROR(ForbidAll(line,
-                                   {"ctx", "cache-experts", "expert-format", "dense-format",
-                                    "prefill-chunk", "attention", "latent-norm-eps"},
-                                   "it is for the scenarios prefill and decode"));
+    COLI_RETURN_IF_ERROR(ForbidAll(
+        line,
+        {"ctx", "cache-experts", "cache-policy", "lookahead", "io", "direct", "expert-format",
+         "dense-format", "prefill-chunk", "attention", "latent-norm-eps"},
+        "it is for the scenarios prefill and decode"));
   }
   if (!RunsAny(line, {"prefill", "decode", "disk.read"})) {
     COLI_RETURN_IF_ERROR(
@@ -99,6 +100,9 @@ Status CheckFlagsAct(const CommandLine& line, const OptionValues& options) {
     case Command::kBench:
       return CheckBench(line);
     case Command::kInfo:
+    case Command::kPlan:
+    case Command::kDoctor:
+    case Command::kEstimate:
     case Command::kValidate:
     case Command::kAsk:
     case Command::kPerplexity:

@@ -19,7 +19,8 @@ MemoryReading Available(uint64_t bytes) { return {.available_bytes = bytes, .sta
 TEST(MemoryWatch, EnoughMemoryChangesNothing) {
   MemoryWatch watch = Watch();
   for (int second = 0; second < 300; ++second) {
-    EXPECT_FALSE(watch.Look(Available(2 * kGb + second * 10'000'000), second));
+    EXPECT_FALSE(
+        watch.Look(Available(2 * kGb + static_cast<uint64_t>(second) * 10'000'000), second));
   }
   EXPECT_EQ(watch.budget_bytes(), 16 * kGb);
 }
@@ -137,7 +138,7 @@ TEST(MemoryWatch, GrowsBackSlowlyAndToThePlanAtMost) {
 // Memory that the cache gives back becomes available; it must not take it again at once.
 TEST(MemoryWatch, DoesNotSwingWhenItsOwnShrinkingMakesRoom) {
   MemoryWatch watch = Watch();
-  const uint64_t others = 3 * kGb;
+  const uint64_t others = 2 * kGb;
   const uint64_t machine = 18 * kGb;
   int changes = 0;
   for (int second = 0; second < 600; ++second) {
