@@ -31,9 +31,10 @@ enum class Command : uint8_t {
 
 struct CommandLine {
   Command command = Command::kRun;
-  std::optional<std::string> argument;  // run: the prompt; info, plan, doctor, validate: the directory;
-                                        // ask, perplexity: the file
-  std::vector<std::string> arguments;   // of verbs that take any number. bench: scenarios, files
+  std::optional<std::string>
+      argument;  // run: the prompt; info, plan, doctor, validate: the directory;
+                 // ask, perplexity: the file
+  std::vector<std::string> arguments;  // of verbs that take any number. bench: scenarios, files
   std::vector<std::pair<const OptionSpec*, OptionValue>> flags;
 
   bool Has(std::string_view flag) const;  // a switch that belongs to this call

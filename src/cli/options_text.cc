@@ -9,10 +9,11 @@ struct VerbName {
   Verbs verb;
   std::string_view name;
 };
-constexpr VerbName kVerbNames[] = {{kRunVerb, "run"},     {kChatVerb, "chat"},
-                                   {kInfoVerb, "info"},   {kValidateVerb, "validate"},
-                                   {kAskVerb, "ask"},     {kPerplexityVerb, "perplexity"},
-                                   {kSynthVerb, "synth"}, {kBenchVerb, "bench"}, {kPlanVerb, "plan"}, {kDoctorVerb, "doctor"}, {kEstimateVerb, "estimate"}};
+constexpr VerbName kVerbNames[] = {
+    {kRunVerb, "run"},           {kChatVerb, "chat"},        {kInfoVerb, "info"},
+    {kValidateVerb, "validate"}, {kAskVerb, "ask"},          {kPerplexityVerb, "perplexity"},
+    {kSynthVerb, "synth"},       {kBenchVerb, "bench"},      {kPlanVerb, "plan"},
+    {kDoctorVerb, "doctor"},     {kEstimateVerb, "estimate"}};
 
 std::string VerbList(const OptionSpec& spec) {
   std::string names;

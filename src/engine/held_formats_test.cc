@@ -75,7 +75,8 @@ TEST(HeldFormats, ThePlanPricesWhatIsHeld) {
   const auto held = InspectModel(Options("t0", "int8-row", "int8-row"));
   ASSERT_TRUE(kept && kept->plan && held && held->plan);
 
-  EXPECT_LT(held->inputs.expert_bytes, kept->inputs.expert_bytes * 3 / 4);  // of bf16, padded to pages
+  EXPECT_LT(held->inputs.expert_bytes,
+            kept->inputs.expert_bytes * 3 / 4);  // of bf16, padded to pages
   EXPECT_LT(held->plan->dense_bytes, kept->plan->dense_bytes * 3 / 4);
   EXPECT_EQ(held->plan->expert_cache_bytes, held->inputs.expert_bytes);
   EXPECT_EQ(kept->plan->staging_bytes, 0U);

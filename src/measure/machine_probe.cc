@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "sys/plain_read.h"
 #include "measure/product_bench.h"
 #include "measure/scenario.h"
+#include "sys/plain_read.h"
 #include "tensor/format_name.h"
 
 namespace coli {
