@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -19,6 +20,8 @@ namespace {
 
 // How long the engine sleeps when every reader is behind.
 constexpr std::chrono::milliseconds kStallPause{2};
+// How often an idle engine looks for experts that have arrived.
+constexpr std::chrono::milliseconds kWarmingPause{5};
 
 class EngineThread final : public Engine {
  public:
@@ -28,7 +31,7 @@ class EngineThread final : public Engine {
       keeper_.emplace(
           UsageFile(state_dir, ModelFingerprint(model_->container()), usage->experts_by_layer()),
           *usage);
-      keeper_->Load();
+      model_->experts().Warm(keeper_->Load());
       PublishNotices();
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { Loop(stop); });
@@ -96,7 +99,9 @@ class EngineThread final : public Engine {
       {
         std::unique_lock lock(mutex_);
         const auto ready = [&] { return !submitted_.empty(); };
-        if (scheduler.idle()) {
+        if (scheduler.idle() && model_->experts().left_to_warm() > 0) {
+          changed_.wait_for(lock, stop, kWarmingPause, ready);
+        } else if (scheduler.idle()) {
           changed_.wait(lock, stop, ready);
         } else if (stalled_) {
           changed_.wait_for(lock, stop, kStallPause, ready);
@@ -104,6 +109,7 @@ class EngineThread final : public Engine {
         TakeSubmitted(scheduler);
       }
       stalled_ = !Step(scheduler);
+      model_->experts().Pump();  // those that are warmed arrive, and the next ones are asked for
       if (keeper_) {
         keeper_->AfterStep(UsageKeeper::Clock::now());
         PublishNotices();

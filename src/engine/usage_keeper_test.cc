@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "engine/engine.h"
 #include "engine/testing/golden.h"
@@ -149,6 +150,34 @@ TEST(UsageStatistics, AnEngineSavesItsUsesAtItsEnd) {
   EXPECT_GT(once, 24);
   Say(state);
   EXPECT_EQ(UsesIn(state), 2 * once);
+}
+
+// Experts that the first answer of an engine had to wait for, if it had `pause` before.
+uint64_t MissesAfter(const std::filesystem::path& state, std::chrono::milliseconds pause) {
+  EngineOptions options = testing::GoldenOptions("t0");
+  options.state_dir = state;
+  const auto engine = Engine::Create(options).value();
+  std::this_thread::sleep_for(pause);
+  GenerationRequest request;
+  request.prompt = testing::Tokens(10);
+  request.max_tokens = 8;
+  request.sampling.temperature = 0;
+  const auto stream = engine->Submit(std::move(request)).value();
+  while (!std::holds_alternative<TokenStream::End>(stream->Next(std::chrono::seconds(1)))) {
+  }
+  return stream->outcome()->stats.expert_misses;
+}
+
+TEST(UsageStatistics, WarmTheCacheOfTheNextRun) {
+  const TempDirectory directory;
+  const std::filesystem::path state = directory / "state";
+  const uint64_t cold = MissesAfter(state, {});
+  ASSERT_GT(cold, 0U);
+  uint64_t warm = cold;
+  for (int pause_ms = 50; warm > 0 && pause_ms <= 3200; pause_ms *= 2) {
+    warm = MissesAfter(state, std::chrono::milliseconds(pause_ms));
+  }
+  EXPECT_EQ(warm, 0U);
 }
 
 }  // namespace
