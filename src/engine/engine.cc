@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "engine/loaded_model.h"
+#include "engine/memory_keeper.h"
 #include "engine/scheduler.h"
 #include "engine/usage_keeper.h"
+#include "sys/memory_meter.h"
 
 namespace coli {
 namespace {
@@ -23,17 +25,27 @@ constexpr std::chrono::milliseconds kStallPause{2};
 // How often an idle engine looks for experts that have arrived.
 constexpr std::chrono::milliseconds kWarmingPause{5};
 
+MemoryWatchLimits MemoryLimits(LoadedModel& model) {
+  const MemoryPlan& plan = model.plan();
+  return WatchLimits(model.experts().least_budget_bytes(), plan.expert_cache_bytes, plan.total(),
+                     AvailableMemoryBytes() + ReadMemoryUse().resident_bytes);
+}
+
 class EngineThread final : public Engine {
  public:
   EngineThread(std::unique_ptr<LoadedModel> model, const std::filesystem::path& state_dir)
-      : model_(std::move(model)), mode_(model_->mode()) {
+      : model_(std::move(model)),
+        mode_(model_->mode()),
+        memory_(MemoryLimits(*model_),
+                [this](uint64_t bytes) { model_->experts().SetBudget(bytes); }) {
     if (UsageCounter* usage = model_->usage()) {
       keeper_.emplace(
           UsageFile(state_dir, ModelFingerprint(model_->container()), usage->experts_by_layer()),
           *usage);
       model_->experts().Warm(keeper_->Load());
-      PublishNotices();
     }
+    Publish(model_->TakeNotices());
+    PublishNotices();
     thread_ = std::jthread([this](const std::stop_token& stop) { Loop(stop); });
   }
 
@@ -110,10 +122,12 @@ class EngineThread final : public Engine {
       }
       stalled_ = !Step(scheduler);
       model_->experts().Pump();  // those that are warmed arrive, and the next ones are asked for
+      const auto now = std::chrono::steady_clock::now();
+      memory_.AfterStep(now);
       if (keeper_) {
-        keeper_->AfterStep(UsageKeeper::Clock::now());
-        PublishNotices();
+        keeper_->AfterStep(now);
       }
+      PublishNotices();
     }
     {
       const std::lock_guard lock(mutex_);
@@ -122,8 +136,8 @@ class EngineThread final : public Engine {
     }
     if (keeper_) {
       keeper_->Save();
-      PublishNotices();
     }
+    PublishNotices();
     if (const Status whole = model_->FinishTrace(); !whole) {
       const std::lock_guard lock(mutex_);
       notices_.push_back(whole.error().message);
@@ -131,7 +145,13 @@ class EngineThread final : public Engine {
   }
 
   void PublishNotices() {
-    std::vector<std::string> notices = keeper_->TakeNotices();
+    if (keeper_) {
+      Publish(keeper_->TakeNotices());
+    }
+    Publish(memory_.TakeNotices());
+  }
+
+  void Publish(std::vector<std::string> notices) {
     if (!notices.empty()) {
       const std::lock_guard lock(mutex_);
       std::ranges::move(notices, std::back_inserter(notices_));
@@ -167,6 +187,7 @@ class EngineThread final : public Engine {
 
   const std::unique_ptr<LoadedModel> model_;
   const EngineMode mode_;
+  MemoryKeeper memory_;                // engine thread, once that runs
   std::optional<UsageKeeper> keeper_;  // engine thread, once that runs
   std::mutex mutex_;                   // guards submitted_, streams_ and notices_
   std::condition_variable_any changed_;

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "kernels/dispatch.h"
+#include "sys/memory_lock.h"
 #include "sys/memory_meter.h"
 #include "sys/plain_read.h"
 #include "tensor/format_name.h"
@@ -127,6 +128,7 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
   COLI_ASSIGN_OR_RETURN(
       weights_, LoadWeights(config_, container_, catalog, options.load_mtp, *pool_, progress));
   MeasureWeights(catalog);
+  LockWeights(catalog);
   backend_ = std::make_unique<Backend>(*kernels_, *pool_);
   COLI_ASSIGN_OR_RETURN(std::unique_ptr<CachePolicy> policy,
                         MakeCachePolicy(options.cache_policy, config_.router.experts_per_token));
@@ -168,6 +170,18 @@ EngineMode LoadedModel::mode() const {
           .fitting_experts = experts_->slots(),
           .threads = static_cast<uint32_t>(pool_->threads()),
           .isa = std::string(kernels_->name)};
+}
+
+// Every token uses them, and memory is short where not all experts fit: nothing else may push them
+// out. Experts are never locked, so that the system has something to take.
+void LoadedModel::LockWeights(const WeightCatalog& catalog) {
+  if (catalog.expert_bytes <= plan_.expert_cache_bytes) {
+    return;
+  }
+  if (const Status locked = LockMemory(weights_.bytes.bytes()); !locked) {
+    notices_.push_back("the weights that every token uses are not locked in memory: " +
+                       locked.error().message);
+  }
 }
 
 void LoadedModel::MeasureWeights(const WeightCatalog& catalog) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
@@ -60,18 +61,22 @@ class LoadedModel {
   std::string DescribeIo() const;
   // Ends the record of EngineOptions::trace_routing; says whether it is whole. Ok without one.
   Status FinishTrace() { return trace_ ? trace_->Finish() : Ok(); }
+  // What loading could not do and did without, since the last call.
+  std::vector<std::string> TakeNotices() { return std::exchange(notices_, {}); }
 
  private:
   LoadedModel(ModelConfig config, Container container)
       : config_(std::move(config)), container_(std::move(container)) {}
   Status Build(const EngineOptions& options, const Progress& progress, const IoFactory& io);
   void MeasureWeights(const WeightCatalog& catalog);
+  void LockWeights(const WeightCatalog& catalog);
   Result<std::unique_ptr<IoEngine>> OpenExpertReads(const EngineOptions& options,
                                                     const WeightCatalog& catalog);
 
   ModelConfig config_;
   Container container_;
   MemoryPlan plan_;
+  std::vector<std::string> notices_;
   ModelWeights weights_;
   uint64_t step_weight_bytes_ = 0;
   uint64_t mean_expert_bytes_ = 0;

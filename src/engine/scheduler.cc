@@ -200,7 +200,7 @@ EngineState Scheduler::State() {
           .work = work_,
           .memory_bytes_per_s = model_.memory_bytes_per_s(),
           .cache_bytes = experts.held_bytes(),
-          .cache_budget_bytes = model_.plan().expert_cache_bytes};
+          .cache_budget_bytes = experts.budget_bytes()};
 }
 
 void Scheduler::TakeTokens(const StepResult& result, const std::vector<Slice>& slices) {
