@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "store/conversion.h"
 #include "store/finite.h"
+#include "sys/left_behind.h"
 
 namespace coli {
 namespace {
@@ -84,7 +85,7 @@ ExpertReader::ExpertReader(const ExpertReaderOptions& options, ExpertDirectory d
 // A read that hangs may still write to its slot one day: the slots are then left to it.
 ExpertReader::~ExpertReader() {
   if (!io_->Close(kClosePatience)) {
-    new std::vector<std::unique_ptr<Slot>>(std::move(table_));  // NOLINT: never freed
+    LeaveBehind(std::move(table_));
   }
 }
 

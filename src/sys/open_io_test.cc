@@ -29,6 +29,7 @@ class OpenIoTest : public ::testing::Test {
     WriteFile(directory_ / "f", PatternBytes(20'000, 1));
     file_.emplace(File::OpenRead(directory_ / "f", DirectReads::kTry).value());
     cached_.emplace(File::OpenRead(directory_ / "f").value());
+    files_ = {&*file_};
   }
   void SkipUnlessDirectUring() const {
     if (!file_->direct() || !MakeIoUring({})) {
@@ -40,7 +41,7 @@ class OpenIoTest : public ::testing::Test {
   TempDirectory directory_;
   std::optional<File> file_;
   std::optional<File> cached_;  // cannot be read past the page cache
-  std::vector<const File*> files_ = {&*file_};
+  std::vector<const File*> files_;
 };
 
 TEST_F(OpenIoTest, TakesUringPastThePageCacheWhereItCan) {
