@@ -2,7 +2,7 @@
 
 namespace coli {
 
-std::optional<Limit> LimitOf(const GenerationStats& stats) {
+std::optional<AnswerLimit> LimitOf(const GenerationStats& stats) {
   const WorkTimes& work = stats.work;
   const double wait_s = work.wait_s();
   const double compute_s = work.compute_s();
@@ -10,22 +10,22 @@ std::optional<Limit> LimitOf(const GenerationStats& stats) {
     return std::nullopt;
   }
   if (wait_s >= compute_s) {
-    return Limit::kDisk;
+    return AnswerLimit::kDisk;
   }
   if (!(stats.memory_bytes_per_s > 0)) {
-    return Limit::kCompute;
+    return AnswerLimit::kCompute;
   }
   const double memory_s = static_cast<double>(work.weight_bytes) / stats.memory_bytes_per_s;
-  return memory_s >= compute_s / 2 ? Limit::kMemory : Limit::kCompute;
+  return memory_s >= compute_s / 2 ? AnswerLimit::kMemory : AnswerLimit::kCompute;
 }
 
-std::string_view LimitName(Limit limit) {
+std::string_view LimitName(AnswerLimit limit) {
   switch (limit) {
-    case Limit::kDisk:
+    case AnswerLimit::kDisk:
       return "disk";
-    case Limit::kMemory:
+    case AnswerLimit::kMemory:
       return "memory";
-    case Limit::kCompute:
+    case AnswerLimit::kCompute:
       return "compute";
   }
   return {};

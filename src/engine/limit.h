@@ -9,7 +9,7 @@
 
 namespace coli {
 
-enum class Limit : uint8_t {
+enum class AnswerLimit : uint8_t {
   kDisk,     // reads of experts
   kMemory,   // moving weights from memory to the cores
   kCompute,  // arithmetic, and whatever else the cores do
@@ -20,8 +20,8 @@ enum class Limit : uint8_t {
 // were used would have taken at least half of the rest at the speed at which this machine reads
 // memory (measured when the model was loaded; never for models so small that some cache holds
 // them). Otherwise the cores. Nothing when nothing was computed.
-std::optional<Limit> LimitOf(const GenerationStats& stats);
+std::optional<AnswerLimit> LimitOf(const GenerationStats& stats);
 
-std::string_view LimitName(Limit limit);  // "disk", "memory", "compute"
+std::string_view LimitName(AnswerLimit limit);  // "disk", "memory", "compute"
 
 }  // namespace coli

@@ -18,21 +18,21 @@ GenerationStats Answer(double wait_s, uint64_t weight_bytes) {
 }
 
 TEST(Limit, IsTheDriveWhenWaitingIsHalfOfTheTime) {
-  EXPECT_EQ(LimitOf(Answer(1.0, 0)), Limit::kDisk);
-  EXPECT_EQ(LimitOf(Answer(1.2, 100'000'000'000)), Limit::kDisk);
-  EXPECT_NE(LimitOf(Answer(0.9, 0)), Limit::kDisk);
+  EXPECT_EQ(LimitOf(Answer(1.0, 0)), AnswerLimit::kDisk);
+  EXPECT_EQ(LimitOf(Answer(1.2, 100'000'000'000)), AnswerLimit::kDisk);
+  EXPECT_NE(LimitOf(Answer(0.9, 0)), AnswerLimit::kDisk);
 }
 
 TEST(Limit, IsMemoryWhenTheWeightsTakeHalfOfTheComputing) {
-  EXPECT_EQ(LimitOf(Answer(0, 10'000'000'000)), Limit::kMemory);
-  EXPECT_EQ(LimitOf(Answer(0, 9'900'000'000)), Limit::kCompute);
-  EXPECT_EQ(LimitOf(Answer(0.8, 6'000'000'000)), Limit::kMemory);
+  EXPECT_EQ(LimitOf(Answer(0, 10'000'000'000)), AnswerLimit::kMemory);
+  EXPECT_EQ(LimitOf(Answer(0, 9'900'000'000)), AnswerLimit::kCompute);
+  EXPECT_EQ(LimitOf(Answer(0.8, 6'000'000'000)), AnswerLimit::kMemory);
 }
 
 TEST(Limit, IsNeverMemoryWhereNobodyKnowsItsSpeed) {
   GenerationStats stats = Answer(0, 100'000'000'000);
   stats.memory_bytes_per_s = 0;
-  EXPECT_EQ(LimitOf(stats), Limit::kCompute);
+  EXPECT_EQ(LimitOf(stats), AnswerLimit::kCompute);
 }
 
 TEST(Limit, OfNothingIsNothing) { EXPECT_EQ(LimitOf({}), std::nullopt); }
@@ -40,7 +40,7 @@ TEST(Limit, OfNothingIsNothing) { EXPECT_EQ(LimitOf({}), std::nullopt); }
 TEST(Limit, SamplingIsComputing) {
   GenerationStats stats = Answer(1.0, 0);
   stats.work.sampling_s = 0.5;
-  EXPECT_EQ(LimitOf(stats), Limit::kCompute);
+  EXPECT_EQ(LimitOf(stats), AnswerLimit::kCompute);
 }
 
 TEST(WorkTimes, AddAndSubtractEveryMember) {
