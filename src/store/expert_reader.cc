@@ -277,8 +277,8 @@ ExpertReader::Arrival ExpertReader::Finish(size_t index) {
   Arrival arrival{index, slot.key, /*complete=*/true, slot.cancelled, std::move(slot.error)};
   slot.state = Slot::State::kLoaded;
   slot.layout.reset();
-  if (arrival.error) {
-    Vacate(index);
+  if (arrival.error) {  // it can be asked for anew
+    slot_of_[Index(slot.key.layer)][Index(slot.key.expert)] = kNoSlot;
   }
   return arrival;
 }
@@ -308,7 +308,9 @@ Status ExpertReader::MakeView(Slot& slot) {
 void ExpertReader::Vacate(size_t index) {
   Slot& slot = *table_[index];
   COLI_CHECK(slot.state == Slot::State::kLoaded);
-  slot_of_[Index(slot.key.layer)][Index(slot.key.expert)] = kNoSlot;
+  if (Find(slot.key) == index) {
+    slot_of_[Index(slot.key.layer)][Index(slot.key.expert)] = kNoSlot;
+  }
   buffers_.GiveBack(std::move(slot.buffer));
   staging_.GiveBack(std::move(slot.staging));
   const uint64_t generation = slot.generation;

@@ -46,7 +46,7 @@ class ExpertReader {
 
   // An expert of which gate and up can be computed: they and all scales are here. Or one whose
   // reads have all ended. With an error (kIo, kCorrupt; kCancelled after Cancel; names layer,
-  // expert, file, offset) its slot is vacant again.
+  // expert, file, offset) its slot holds nothing of use and waits to be vacated.
   struct Arrival {
     size_t slot;
     ExpertKey key;

@@ -312,7 +312,9 @@ void ExpertStore::Arrive(const ExpertReader::Arrival& arrival) {
     ForgetGuess(arrival.slot);
   }
   StopWarming(arrival.slot);
-  use = {};
+  use.batch_index.reset();
+  use.failed = true;
+  Settle(arrival.slot);
   if (!wanted_as) {
     return;
   }
@@ -396,6 +398,11 @@ void ExpertStore::Settle(size_t slot) {
   if (!reader_.loaded(slot) || use.leases > 0 || use.batch_index || use.guess_rank) {
     return;
   }
+  if (use.failed) {
+    uses_[slot] = {};
+    reader_.Vacate(slot);
+    return;
+  }
   const ExpertKey key = reader_.key(slot);
   if (cache_.Contains(key)) {
     return;
@@ -448,10 +455,9 @@ void ExpertStore::ChooseForSweep() {
 void ExpertStore::SetBudget(uint64_t bytes) {
   COLI_CHECK(bytes >= slot_bytes_);
   reader_.SetBudget(bytes);
-  ExpertStoreOptions options = options_;
   victims_.clear();
   cache_.SetCapacity(
-      CapacityOf(bytes, options, Sizes(reader_.directory())),
+      CapacityOf(bytes, options_, Sizes(reader_.directory())),
       [this](ExpertKey key) { return IsNeeded(key); }, victims_);
   VacateVictims();
 }

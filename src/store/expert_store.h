@@ -170,6 +170,7 @@ class ExpertStore {
     size_t leases = 0;
     std::optional<size_t> batch_index;  // of the current batch, and not handed out yet
     bool half_handed_out = false;
+    bool failed = false;               // what was handed out before the error may still be leased
     std::optional<size_t> guess_rank;  // read ahead for guess_layer_
     bool warming = false;              // read because it was useful in the past, and on its way
     bool warmed = false;               // the same, arrived

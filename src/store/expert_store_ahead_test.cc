@@ -147,6 +147,29 @@ TEST_F(ExpertStoreAheadTest, AnyOrderOfArrivalGivesBothHalvesOnce) {
   }
 }
 
+TEST_F(ExpertStoreAheadTest, DownMayFailWhileGateAndUpAreLeased) {
+  FaultScript script;
+  script.decide = [](const ReadAttempt& attempt) {
+    ReadFault fault;
+    if (attempt.request.file->path().ends_with("out-00002.safetensors") &&
+        attempt.request.NeededBytes() > 1'000) {
+      fault.hold_back = 20;
+      fault.error = Error{ErrorCode::kIo, "scripted"};
+    }
+    return fault;
+  };
+  const auto store = Make(20, script);
+  store->Begin(kLayer, Ids({3}), Purpose::kDecode);
+  {
+    const auto half = store->Next().value();
+    ASSERT_EQ(half->part, ExpertStore::Part::kGateUp);
+    EXPECT_FALSE(store->Next());
+    model_.ExpectGateAndUp(half->lease.view(), {kLayer, ExpertId{3}});
+    EXPECT_EQ(store->used_slots(), 1U);
+  }
+  EXPECT_EQ(store->used_slots(), 0U);
+}
+
 // --- who stays ---
 
 TEST_F(ExpertStoreAheadTest, AMissWorthLessThanTheResidentsIsUsedAndDropped) {
