@@ -31,8 +31,8 @@ Result<DoctorFacts> Look(const CommandContext& context, const EngineOptions& opt
   facts.model = LookAtModel(options);
   facts.drive = LookAtDrive(options.model_dir, SomeWeightsFile(options.model_dir));
   facts.drive.read_bytes_per_s = MeasureDrive(options);
-  if (const auto folder = StateFolder(context.environment)) {
-    facts.state = LookAtState(*folder);
+  if (const auto directory = StateDirectory(context)) {
+    facts.state = LookAtState(*directory);
   }
   return facts;
 }

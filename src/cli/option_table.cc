@@ -86,7 +86,7 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "latent-norm-eps", .type = OptionType::kReal, .verbs = kAll,
      .group = "Model and machine", .value_name = "X", .min = 1e-12, .max = 1,
      .help = "Epsilon of the two latent norms. Not set: what the model's config says."},
-    {.name = "state-dir", .type = OptionType::kText, .verbs = kAnswer,
+    {.name = "state-dir", .type = OptionType::kText, .verbs = kAnswer | kDoctorVerb,
      .group = "Model and machine", .value_name = "DIR",
      .help = "Directory for what is learned about a model's experts while it answers, and for the "
              "history of a chat; none: nothing is kept. Answers do not depend on it. Not set: "

@@ -44,7 +44,6 @@ class EngineThread final : public Engine {
           *usage);
       model_->experts().Warm(keeper_->Load());
     }
-    Publish(model_->TakeNotices());
     PublishNotices();
     thread_ = std::jthread([this](const std::stop_token& stop) { Loop(stop); });
   }
@@ -145,6 +144,10 @@ class EngineThread final : public Engine {
   }
 
   void PublishNotices() {
+    Publish(model_->TakeNotices());
+    if (const auto error = model_->experts().TakeWarmingError()) {
+      Publish({"experts of earlier runs are not all read ahead: " + error->message});
+    }
     if (keeper_) {
       Publish(keeper_->TakeNotices());
     }

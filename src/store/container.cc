@@ -401,10 +401,10 @@ Result<WeightView> Container::Read(const StoredMatrix& matrix,
       return Wrap(status.error(), fmt::format("the scales of tensor {}", matrix.name));
     }
     view.scales = scales.data();
-    COLI_RETURN_IF_ERROR(CheckScales(view, Place(matrix)));
+    COLI_RETURN_IF_ERROR(CheckScales(view, [&] { return Place(matrix); }));
   }
   if (Info(view.format).arithmetic == Arithmetic::kFloat) {
-    COLI_RETURN_IF_ERROR(CheckFloats(view, Place(matrix)));
+    COLI_RETURN_IF_ERROR(CheckFloats(view, [&] { return Place(matrix); }));
   }
   return view;
 }

@@ -143,7 +143,7 @@ Result<WeightView> ReadConverted(const StoredMatrix& matrix, std::span<std::byte
   COLI_ASSIGN_OR_RETURN(const AlignedBuffer scales, AlignedBuffer::Allocate(matrix.scales.bytes));
   COLI_RETURN_IF_ERROR(ReadFrom(matrix, matrix.scales, 0, scales.bytes()));
   WeightView stored{codes.data(), scales.data(), matrix.rows, matrix.cols, matrix.format};
-  COLI_RETURN_IF_ERROR(CheckScales(stored, Place(matrix)));
+  COLI_RETURN_IF_ERROR(CheckScales(stored, [&] { return Place(matrix); }));
   for (uint32_t begin = 0; begin < matrix.rows; begin += stored.rows) {
     stored.rows = std::min(part_rows, matrix.rows - begin);
     stored.scales = scales.data() + begin / Info(matrix.format).scale_rows *

@@ -1,8 +1,8 @@
 #include "store/expert_layout.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
+#include <tuple>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -36,11 +36,9 @@ ExpertLayout::ExpertLayout(const ExpertRecord& record) {
   const auto extents = ExtentsOf(record);
   std::array<size_t, kExtents> order{};
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, [&extents](size_t a, size_t b) {
-    if (extents[a]->file != extents[b]->file) {
-      return std::less<>{}(extents[a]->file, extents[b]->file);
-    }
-    return extents[a]->offset < extents[b]->offset;
+  // std::stable_sort would take memory.
+  std::ranges::sort(order, {}, [&extents](size_t i) {
+    return std::tuple(reinterpret_cast<uintptr_t>(extents[i]->file), extents[i]->offset, i);
   });
 
   std::array<Run, kExtents> runs;

@@ -28,11 +28,12 @@ uint64_t TagOf(size_t slot, size_t piece) { return slot * ExpertLayout::kMaxPiec
 // Every matrix is checked when it arrives: a NaN would spread over all that is computed from it,
 // and nothing later could say where it came from. Floats that convert are checked when they do.
 Status CheckMatrix(const WeightView& view, const StoredMatrix& stored) {
+  const auto place = [&stored] { return Place(stored); };
   if (view.scales != nullptr) {
-    COLI_RETURN_IF_ERROR(CheckScales(view, Place(stored)));
+    COLI_RETURN_IF_ERROR(CheckScales(view, place));
   }
   const bool floats = Info(view.format).arithmetic == Arithmetic::kFloat;
-  return floats && !stored.converts() ? CheckFloats(view, Place(stored)) : Ok();
+  return floats && !stored.converts() ? CheckFloats(view, place) : Ok();
 }
 
 Status CheckGateAndUp(const FfnView& view, const ExpertRecord& record) {

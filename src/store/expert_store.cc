@@ -311,6 +311,9 @@ void ExpertStore::Arrive(const ExpertReader::Arrival& arrival) {
   if (use.guess_rank) {
     ForgetGuess(arrival.slot);
   }
+  if (use.warming) {
+    CountWarmFailure(*arrival.error);
+  }
   StopWarming(arrival.slot);
   use.batch_index.reset();
   use.failed = true;

@@ -15,13 +15,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/fifo.h"
 #include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/result.h"
@@ -49,11 +49,12 @@ struct ExpertStoreStats {
   uint64_t misses = 0;   // asked for and read, guesses included
   uint64_t dropped = 0;  // read, used, and worth less than the residents
   uint64_t evictions = 0;
-  uint64_t bytes_read = 0;   // that were needed; guesses included
-  uint64_t conversions = 0;  // experts that were converted after they had been read
-  uint64_t wait_us = 0;      // the caller had nothing to compute and waited for a read
-  uint64_t overlap_us = 0;   // the caller computed while reads were in flight
-  uint64_t warmed = 0;       // experts read because they were useful in the past
+  uint64_t bytes_read = 0;     // that were needed; guesses included
+  uint64_t conversions = 0;    // experts that were converted after they had been read
+  uint64_t wait_us = 0;        // the caller had nothing to compute and waited for a read
+  uint64_t overlap_us = 0;     // the caller computed while reads were in flight
+  uint64_t warmed = 0;         // experts read because they were useful in the past
+  uint64_t warm_failures = 0;  // of them, that could not be read
   Lookahead::Counters lookahead;
 };
 
@@ -134,10 +135,15 @@ class ExpertStore {
   // replaces an earlier one.
   void Guess(LayerId layer, std::span<const ExpertId> ranked);
 
-  // Experts to read into free room while the drive has nothing else to do, best first.
+  // Experts to read into free room while the drive has nothing else to do, best first. One that
+  // cannot be read is left to who asks for it; after kMaxWarmFailures, or when the system has no
+  // memory, so are all that are left.
+  static constexpr uint64_t kMaxWarmFailures = 3;
   void Warm(std::vector<ExpertKey> keys);
   // Experts still to be warmed. Somebody must call Pump now and then while there are any.
   size_t left_to_warm() const { return warm_.size() - next_warm_; }
+  // Why the first one that failed since the last call did.
+  std::optional<Error> TakeWarmingError() { return std::exchange(warming_error_, std::nullopt); }
   // Takes in what has arrived and starts what can be started; never blocks.
   void Pump();
 
@@ -215,6 +221,8 @@ class ExpertStore {
   void DropGuess(size_t slot);
   bool DropOneGuess();
   void WarmMore();
+  void CountWarmFailure(const Error& error);
+  void EndWarming() { next_warm_ = warm_.size(); }
   void StopWarming(size_t slot, bool arrived = false);
 
   const ExpertStoreOptions options_;
@@ -240,9 +248,9 @@ class ExpertStore {
     size_t index;
     Part part;
   };
-  std::deque<ReadyPart> ready_;
-  std::deque<size_t> waiting_;  // have no slot yet
-  size_t reading_ = 0;          // are on their way
+  Fifo<ReadyPart> ready_;
+  Fifo<size_t> waiting_;  // have no slot yet
+  size_t reading_ = 0;    // are on their way
   std::optional<Error> error_;
   std::vector<size_t> started_;  // slots whose reads are to be continued
   std::vector<ExpertKey> victims_;
@@ -255,7 +263,9 @@ class ExpertStore {
 
   std::vector<ExpertKey> warm_;
   size_t next_warm_ = 0;
-  size_t warming_ = 0;  // being read
+  size_t warming_ = 0;          // being read
+  uint64_t warm_failures_ = 0;  // since Warm was called
+  std::optional<Error> warming_error_;
 
   ExpertStoreStats stats_;
 };

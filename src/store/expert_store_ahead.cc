@@ -100,6 +100,7 @@ bool ExpertStore::DropOneGuess() {
 void ExpertStore::Warm(std::vector<ExpertKey> keys) {
   warm_ = std::move(keys);
   next_warm_ = 0;
+  warm_failures_ = 0;
   WarmMore();
 }
 
@@ -112,10 +113,13 @@ void ExpertStore::WarmMore() {
     }
     const uint64_t cost = ExpertReader::SlotBytes(reader_.Record(key));
     const bool fits = cache_.resident_bytes() + (warming_ + 1) * cost <= cache_.capacity_bytes();
-    const auto slot = fits ? Start(key, Urgency::kAhead) : std::optional<size_t>();
-    if (!fits || !slot) {  // full, or the system has no memory
-      next_warm_ = warm_.size();
-      return;
+    if (!fits) {
+      return EndWarming();
+    }
+    const auto slot = Start(key, Urgency::kAhead);
+    if (!slot) {
+      CountWarmFailure(slot.error());
+      return EndWarming();
     }
     if (!*slot) {
       return;
@@ -124,6 +128,17 @@ void ExpertStore::WarmMore() {
     ++next_warm_;
     ++warming_;
     uses_[**slot].warming = true;
+  }
+}
+
+// A drive that fails is not tried with every expert of the list.
+void ExpertStore::CountWarmFailure(const Error& error) {
+  ++stats_.warm_failures;
+  if (!warming_error_) {
+    warming_error_ = error;
+  }
+  if (++warm_failures_ >= kMaxWarmFailures) {
+    EndWarming();
   }
 }
 

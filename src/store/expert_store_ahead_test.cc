@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <random>
 
 #include "store/expert_store.h"
@@ -14,27 +13,15 @@
 namespace coli {
 namespace {
 
+using coli::testing::AllIds;
 using coli::testing::ExpertModel;
+using coli::testing::Ids;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
 constexpr LayerId kLayer{1};
 constexpr LayerId kNextLayer{2};
-
-std::vector<ExpertId> Ids(const std::vector<int>& ids) {
-  std::vector<ExpertId> result;
-  for (const int id : ids) {
-    result.push_back(ExpertId{id});
-  }
-  return result;
-}
-
-std::vector<ExpertId> AllIds() {
-  std::vector<int> ids(ExpertModel::kExperts);
-  std::iota(ids.begin(), ids.end(), 0);
-  return Ids(ids);
-}
 
 class ExpertStoreAheadTest : public ::testing::Test {
  protected:
@@ -85,6 +72,12 @@ class ExpertStoreAheadTest : public ::testing::Test {
       }
     }
     EXPECT_THAT(halves, Each(2));
+  }
+
+  static void WarmToTheEnd(ExpertStore& store) {
+    while (store.left_to_warm() > 0 || store.io().in_flight() > 0) {
+      store.Pump();
+    }
   }
 
   ExpertModel model_{ExpertModel::Down::kApart};
@@ -340,13 +333,63 @@ TEST_F(ExpertStoreAheadTest, WarmingFillsFreeRoomInOrder) {
     keys.push_back({kNextLayer, id});
   }
   store->Warm(keys);
-  while (store->left_to_warm() > 0 || store->io().in_flight() > 0) {
-    store->Pump();
-  }
+  WarmToTheEnd(*store);
   EXPECT_EQ(store->cache().residents(), 12U);
   EXPECT_EQ(store->stats().warmed, 12U);
   Run(*store, kLayer, AllIds());
   EXPECT_EQ(store->stats().misses, 0U);
+}
+
+TEST_F(ExpertStoreAheadTest, AnExpertThatCannotBeWarmedIsCountedAndLeftToWhoAsksForIt) {
+  const ExpertRecord record = model_.Directory()[1][2];
+  bool broken = true;
+  FaultScript script;
+  script.decide = [&](const ReadAttempt& attempt) {
+    ReadFault fault;
+    const uint64_t begin = attempt.request.offset;
+    if (broken && attempt.request.file == record.gate.codes.file &&
+        begin <= record.gate.codes.offset &&
+        record.gate.codes.offset < begin + attempt.request.NeededBytes()) {
+      fault.error = Error{ErrorCode::kIo, "scripted"};
+    }
+    return fault;
+  };
+  const auto store = Make(20, script);
+  store->Warm({{kLayer, ExpertId{2}}, {kLayer, ExpertId{7}}});
+  WarmToTheEnd(*store);
+
+  EXPECT_EQ(store->stats().warmed, 1U);
+  EXPECT_EQ(store->stats().warm_failures, 1U);
+  const auto error = store->TakeWarmingError();
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, AllOf(HasSubstr("layer 1, expert 2"), HasSubstr("scripted")));
+  EXPECT_FALSE(store->TakeWarmingError());
+  EXPECT_EQ(store->used_slots(), store->cache().residents());
+  broken = false;
+  Run(*store, kLayer, Ids({2, 7}));
+}
+
+TEST_F(ExpertStoreAheadTest, WarmingEndsWhenTheDriveFails) {
+  FaultScript script;
+  size_t reads = 0;
+  script.decide = [&](const ReadAttempt&) {
+    ++reads;
+    return ReadFault{.error = Error{ErrorCode::kIo, "scripted"}};
+  };
+  const auto store = Make(40, script);
+  std::vector<ExpertKey> keys;
+  for (const ExpertId id : AllIds()) {
+    keys.push_back({kLayer, id});
+  }
+  store->Warm(keys);
+  WarmToTheEnd(*store);
+
+  EXPECT_GE(store->stats().warm_failures, ExpertStore::kMaxWarmFailures);
+  EXPECT_LT(store->stats().warm_failures, keys.size());
+  EXPECT_EQ(store->used_slots(), 0U);
+  const size_t tried = reads;
+  store->Pump();
+  EXPECT_EQ(reads, tried) << "nothing is tried for ever";
 }
 
 TEST_F(ExpertStoreAheadTest, WhatIsAskedForComesBeforeWhatIsWarmed) {

@@ -16,7 +16,9 @@ namespace coli {
 namespace {
 
 namespace fs = std::filesystem;
+using coli::testing::AllIds;
 using coli::testing::ExpertModel;
+using coli::testing::Ids;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -24,20 +26,6 @@ using ::testing::HasSubstr;
 constexpr int kInt4Layer = 1;
 constexpr int kOtherInt4Layer = 2;
 constexpr int kInt8Layer = 3;
-
-std::vector<ExpertId> Ids(const std::vector<int>& ids) {
-  std::vector<ExpertId> result;
-  for (const int id : ids) {
-    result.push_back(ExpertId{id});
-  }
-  return result;
-}
-
-std::vector<ExpertId> AllIds() {
-  std::vector<int> ids(ExpertModel::kExperts);
-  std::iota(ids.begin(), ids.end(), 0);
-  return Ids(ids);
-}
 
 ExpertStoreOptions Options(uint64_t budget, std::optional<size_t> max_experts = {}) {
   ExpertStoreOptions options;

@@ -65,7 +65,7 @@ std::optional<uint64_t> FirstNonFinite(FormatId format, std::span<const std::byt
   return std::nullopt;
 }
 
-Status CheckScales(const WeightView& view, std::string_view place) {
+Status CheckScales(const WeightView& view, FunctionRef<std::string()> place) {
   const FormatInfo& info = Info(view.format);
   const uint64_t per_row = RowScales(view.format, view.cols);
   const uint64_t count = CeilDiv(view.rows, info.scale_rows) * per_row;
@@ -80,18 +80,18 @@ Status CheckScales(const WeightView& view, std::string_view place) {
                       [&](uint64_t i) { return std::isnan(HalfPowerOfTwo(view.scales[i])); });
   if (bad) {
     return Fail(ErrorCode::kCorrupt,
-                "{}: expected finite scales >= 0, at most {:g}, found {} at row {}", place,
+                "{}: expected finite scales >= 0, at most {:g}, found {} at row {}", place(),
                 info.largest_scale, Scale(view.format, view.scales, *bad),
                 *bad / per_row * info.scale_rows);
   }
   return Ok();
 }
 
-Status CheckFloats(const WeightView& view, std::string_view place) {
+Status CheckFloats(const WeightView& view, FunctionRef<std::string()> place) {
   const uint64_t bytes = view.rows * Info(view.format).row_bytes(view.cols);
   if (const auto index = FirstNonFinite(view.format.id, {view.codes, bytes})) {
     return Fail(ErrorCode::kCorrupt,
-                "{}: expected finite numbers, found one that is not at row {}, column {}", place,
+                "{}: expected finite numbers, found one that is not at row {}, column {}", place(),
                 *index / view.cols, *index % view.cols);
   }
   return Ok();

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <string>
 
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "tensor/format.h"
 #include "tensor/tensor_view.h"
@@ -17,8 +18,9 @@ namespace coli {
 std::optional<uint64_t> FirstNonFinite(FormatId format, std::span<const std::byte> bytes);
 
 // The scales of `view` must be finite and not negative; plain float weights must be finite.
-// Error: kCorrupt, "<place>: expected ..., found ... at row R". `place` names file and tensor.
-Status CheckScales(const WeightView& view, std::string_view place);
-Status CheckFloats(const WeightView& view, std::string_view place);
+// Error: kCorrupt, "<place>: expected ..., found ... at row R". `place` names file and tensor, and
+// is called for an error only.
+Status CheckScales(const WeightView& view, FunctionRef<std::string()> place);
+Status CheckFloats(const WeightView& view, FunctionRef<std::string()> place);
 
 }  // namespace coli

@@ -26,6 +26,11 @@ class DoctorTest(program.ProgramTest):
         for word in ("model.files", "drive.system", "kernel.io_uring", "memory.swap"):
             self.assertIn(word, text)
 
+    def test_the_state_directory_is_the_one_that_is_named(self):
+        self.assertIn(".local/state/colibri", self.doctor()["state"]["found"])
+        self.assertEqual(self.doctor("--state-dir", self.home / "mine")["state"]["found"], str(self.home / "mine"))
+        self.assertNotIn("state", self.doctor("--state-dir", "none"))
+
     def test_a_directory_that_is_no_model(self):
         checks = self.doctor(self.home / "nothing", status=1)
         self.assertEqual(checks["model.config"]["verdict"], "fail")

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -129,5 +130,22 @@ class ExpertModel {
   std::map<std::string, QuantizedTensors> expected_;
   std::optional<Container> container_;
 };
+
+inline std::vector<ExpertId> Ids(const std::vector<int>& ids) {
+  std::vector<ExpertId> result;
+  for (const int id : ids) {
+    result.push_back(ExpertId{id});
+  }
+  return result;
+}
+
+// Of a layer of an ExpertModel.
+inline std::vector<ExpertId> AllIds() {
+  std::vector<ExpertId> ids;
+  for (int id = 0; id < ExpertModel::kExperts; ++id) {
+    ids.push_back(ExpertId{id});
+  }
+  return ids;
+}
 
 }  // namespace coli::testing
