@@ -168,7 +168,7 @@ class Chat {
         parts_;  // a continuation is not the same throw of dice again
     const auto outcome = ReceiveAnswer(*model_.engine, std::move(request));
     view.Close();
-    NoteNotices(context_, *model_.engine);
+    NoteNotices(context_, model_.engine->TakeNotices());
     signals_.TakeInterrupt();
     if (!outcome) {
       Complain(outcome.error());

@@ -158,9 +158,11 @@ Result<int> PerplexityCommand(CommandContext& context) {
                         }));
   NoteMode(context, scorer->mode());
   NoteWarnings(context, scorer->config());
+  NoteNotices(context, scorer->TakeNotices());
   signals.emplace(SignalWatch::Second::kEndsUs);
   const auto figures = Measurement(context, chosen.text.tokenizer, *scorer, *signals)
                            .Run(TextPieces(std::move(input)));
+  NoteNotices(context, scorer->TakeNotices());
   if (!figures) {
     const bool cancelled = figures.error().code == ErrorCode::kCancelled;
     if (cancelled || scorer->score().scored_tokens > 0) {

@@ -75,6 +75,7 @@ Result<int> ValidateCommand(CommandContext& context) {
       const ValidationReport report, LoadShown(context, [&](const auto& progress) {
         return Validate(MakeEngineOptions(context.options, choice.directory), layers, progress);
       }));
+  NoteNotices(context, report.notices);
   if (context.line.Has("json")) {
     context.out.Write(ReportJson(report, layers));
   } else {

@@ -71,8 +71,8 @@ Status CheckBench(const CommandLine& line) {
   if (!RunsAny(line, {"prefill", "decode"})) {
     COLI_RETURN_IF_ERROR(ForbidAll(
         line,
-        {"ctx", "cache-experts", "cache-policy", "lookahead", "io", "direct", "expert-format",
-         "dense-format", "prefill-chunk", "attention", "latent-norm-eps"},
+        {"ctx", "cache-experts", "cache-policy", "lookahead", "io", "direct", "model-mirror",
+         "expert-format", "dense-format", "prefill-chunk", "attention", "latent-norm-eps"},
         "it is for the scenarios prefill and decode"));
   }
   if (!RunsAny(line, {"prefill", "decode", "disk.read"})) {

@@ -16,6 +16,12 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "model", .type = OptionType::kText, .letter = 'm', .verbs = kModel,
      .group = "Model and machine", .value_name = "DIR",
      .help = "Directory of the model. Not set: the small built-in model."},
+    {.name = "model-mirror", .type = OptionType::kTextList,
+     .verbs = kAnswer | kMeasure | kValidateVerb,
+     .group = "Model and machine", .value_name = "DIR",
+     .help = "A directory on another drive with copies of the model's files, or of some of them: experts are "
+             "read from both. May be given several times; none: of no mirror that the file or the environment "
+             "names. The answer does not depend on it."},
     {.name = "ctx", .type = OptionType::kInteger, .verbs = kModel | kEstimateVerb,
      .group = "Model and machine", .value_name = "N", .min = 2, .max = kManyTokens,
      .help = "Context window in tokens: prompt and answer together; for perplexity the sliding "

@@ -82,6 +82,11 @@ EngineOptions MakeEngineOptions(const OptionValues& options,
   engine.direct = ChoiceOf<DirectMode>(
       options, "direct",
       {{"auto", DirectMode::kAuto}, {"on", DirectMode::kOn}, {"off", DirectMode::kOff}});
+  for (const std::string& directory : options.List("model-mirror")) {
+    if (directory != "none") {
+      engine.mirrors.emplace_back(directory);
+    }
+  }
   if (const auto eps = options.Real("latent-norm-eps")) {
     engine.latent_norm_eps = static_cast<float>(*eps);
   }
@@ -161,15 +166,15 @@ std::optional<std::filesystem::path> StateDirectory(const CommandContext& contex
   return *named == "none" ? std::nullopt : std::optional<std::filesystem::path>(*named);
 }
 
-void NoteNotices(CommandContext& context, Engine& engine) {
-  for (const std::string& notice : engine.TakeNotices()) {
+void NoteNotices(CommandContext& context, const std::vector<std::string>& notices) {
+  for (const std::string& notice : notices) {
     Note(context, "note: " + notice);
   }
 }
 
 void EndModel(CommandContext& context, const OpenModel& model) {
   model.engine->Stop();
-  NoteNotices(context, *model.engine);
+  NoteNotices(context, model.engine->TakeNotices());
 }
 
 Result<OpenModel> LoadChosenModel(CommandContext& context, const LoadOptions& load) {
@@ -188,7 +193,7 @@ Result<OpenModel> LoadChosenModel(CommandContext& context, const LoadOptions& lo
                         }));
   NoteMode(context, engine->mode());
   NoteWarnings(context, engine->config());
-  NoteNotices(context, *engine);
+  NoteNotices(context, engine->TakeNotices());
   ApplyModelDefaults(engine->config(), context.options);
   std::vector<TokenId> stop_tokens = chosen.text.format.StopIds(chosen.text.tokenizer);
   return OpenModel{std::move(chosen.directory), std::move(chosen.text), std::move(engine),

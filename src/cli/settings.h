@@ -77,8 +77,8 @@ Result<OpenModel> LoadChosenModel(CommandContext& context, const LoadOptions& lo
 
 // Ends the engine and tells what it had to tell.
 void EndModel(CommandContext& context, const OpenModel& model);
-// Tells what the engine has to tell.
-void NoteNotices(CommandContext& context, Engine& engine);
+// Tells what an engine or a model had to tell (TakeNotices).
+void NoteNotices(CommandContext& context, const std::vector<std::string>& notices);
 
 // What a prompt takes while it is answered: its text, the messages in it and their tokens.
 inline constexpr uint64_t kBytesPerPromptByte = 3;

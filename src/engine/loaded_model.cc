@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "kernels/dispatch.h"
 #include "sys/memory_lock.h"
@@ -144,7 +145,8 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
   ExpertStoreOptions store;
   std::unique_ptr<IoEngine> reads = io ? io() : nullptr;
   if (reads == nullptr) {
-    COLI_ASSIGN_OR_RETURN(reads, OpenExpertReads(options, catalog));
+    COLI_RETURN_IF_ERROR(OpenDrives(options, catalog));
+    reads = drives_->TakeEngine();
   }
   store.reader.budget_bytes = plan_.expert_cache_bytes;
   store.reader.max_experts = options.cache_experts;
@@ -164,7 +166,7 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
 }
 
 EngineMode LoadedModel::mode() const {
-  return {.io = DescribeIo(),
+  return {.io = drives_ ? drives_->Describe() : std::string(experts_->io().name()),
           .budget_bytes = plan_.budget_bytes,
           .experts = expert_count_,
           .fitting_experts = experts_->slots(),
@@ -203,9 +205,7 @@ void LoadedModel::MeasureWeights(const WeightCatalog& catalog) {
   }
 }
 
-Result<std::unique_ptr<IoEngine>> LoadedModel::OpenExpertReads(const EngineOptions& options,
-                                                               const WeightCatalog& catalog) {
-  expert_files_ = FilesOf(catalog.experts);
+Status LoadedModel::OpenDrives(const EngineOptions& options, const WeightCatalog& catalog) {
   IoSettings settings;
   settings.kind = options.io;
   settings.direct = options.direct;
@@ -214,13 +214,17 @@ Result<std::unique_ptr<IoEngine>> LoadedModel::OpenExpertReads(const EngineOptio
   // Other places in every run: those that the last one read may be in the memory of the drive.
   settings.probe_seed =
       static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  COLI_ASSIGN_OR_RETURN(OpenedIo opened, OpenIo(settings, expert_files_));
-  io_mode_ = std::move(opened.mode);
-  return std::move(opened.engine);
+  COLI_ASSIGN_OR_RETURN(drives_,
+                        ExpertDrives::Open(settings, FilesOf(catalog.experts), options.mirrors));
+  return Ok();
 }
 
-std::string LoadedModel::DescribeIo() const {
-  return coli::DescribeIo(experts_->io(), io_mode_, expert_files_);
+std::vector<std::string> LoadedModel::TakeNotices() {
+  std::vector<std::string> notices = std::exchange(notices_, {});
+  if (drives_) {
+    std::ranges::move(drives_->TakeNotices(), std::back_inserter(notices));
+  }
+  return notices;
 }
 
 }  // namespace coli

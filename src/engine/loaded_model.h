@@ -17,9 +17,9 @@
 #include "model/model_config.h"
 #include "model/weights.h"
 #include "store/container.h"
+#include "store/expert_drives.h"
 #include "store/expert_store.h"
 #include "store/usage_counter.h"
-#include "sys/open_io.h"
 #include "sys/thread_pool.h"
 
 namespace coli {
@@ -27,8 +27,8 @@ namespace coli {
 class LoadedModel {
  public:
   using Progress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
-  // Makes the engine that reads experts; tests put a faulty one in its place. Empty: as the
-  // options say.
+  // Makes the engine that reads experts; tests put a faulty one in its place. Empty: the drives
+  // that the options say.
   using IoFactory = std::function<std::unique_ptr<IoEngine>()>;
 
   // Errors: every fault of the model directory, options out of range, a budget that is too small.
@@ -57,12 +57,12 @@ class LoadedModel {
   // How fast the threads read memory, measured on the weights once they are there. 0: they are so
   // few that some cache may hold them.
   double memory_bytes_per_s() const { return memory_bytes_per_s_; }
-  // How experts are read, for people; of the reads so far.
-  std::string DescribeIo() const;
+  // Where experts are read from; null with an engine of a test's.
+  const ExpertDrives* drives() const { return drives_.get(); }
   // Ends the record of EngineOptions::trace_routing; says whether it is whole. Ok without one.
   Status FinishTrace() { return trace_ ? trace_->Finish() : Ok(); }
-  // What loading could not do and did without, since the last call.
-  std::vector<std::string> TakeNotices() { return std::exchange(notices_, {}); }
+  // What could not be done and was done without, since the last call.
+  std::vector<std::string> TakeNotices();
 
  private:
   LoadedModel(ModelConfig config, Container container)
@@ -70,8 +70,7 @@ class LoadedModel {
   Status Build(const EngineOptions& options, const Progress& progress, const IoFactory& io);
   void MeasureWeights(const WeightCatalog& catalog);
   void LockWeights(const WeightCatalog& catalog);
-  Result<std::unique_ptr<IoEngine>> OpenExpertReads(const EngineOptions& options,
-                                                    const WeightCatalog& catalog);
+  Status OpenDrives(const EngineOptions& options, const WeightCatalog& catalog);
 
   ModelConfig config_;
   Container container_;
@@ -85,8 +84,7 @@ class LoadedModel {
   const KernelTable* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Backend> backend_;
-  std::vector<const File*> expert_files_;
-  IoMode io_mode_;
+  std::unique_ptr<ExpertDrives> drives_;
   std::unique_ptr<ExpertStore> experts_;
   UsageCounter* usage_ = nullptr;  // the policy of experts_
   std::unique_ptr<RouteTrace> trace_;

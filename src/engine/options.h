@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/cache_policy.h"
 #include "sys/io_kind.h"
@@ -34,6 +35,7 @@ struct EngineOptions {
   IoKind io = IoKind::kAuto;   // who reads experts
   uint32_t io_threads = 4;     // of the threaded engine
   DirectMode direct = DirectMode::kAuto;
+  std::vector<std::filesystem::path> mirrors;     // directories with copies of the model's files
   std::string cache_policy{kDefaultCachePolicy};  // which experts stay: a name of policies.def
   bool poison_released = false;  // overwrite experts that leave memory, to find stale views
   bool lookahead = true;  // read the next layer's likely experts while the drive has nothing to do

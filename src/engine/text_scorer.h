@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -58,6 +59,7 @@ class TextScorer {
   uint32_t stride() const { return options_.stride; }
   const ModelConfig& config() const { return model_->config(); }
   EngineMode mode() const { return model_->mode(); }
+  std::vector<std::string> TakeNotices() { return model_->TakeNotices(); }  // as LoadedModel
 
  private:
   TextScorer(std::unique_ptr<LoadedModel> model, TeacherForcing run, ScoreOptions options);

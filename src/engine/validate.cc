@@ -258,6 +258,7 @@ Result<ValidationReport> Validate(const EngineOptions& user_options, bool compar
     report.ok = report.ok && result.ok;
     report.cases.push_back(std::move(result));
   }
+  report.notices = model->TakeNotices();
   return report;
 }
 

@@ -37,6 +37,7 @@ struct ValidationReport {
   bool ok = false;
   double tolerance = 0;
   std::vector<CaseReport> cases;
+  std::vector<std::string> notices;  // as LoadedModel::TakeNotices
 };
 
 // `options.model_dir` holds model, reference.json and reference.safetensors. Errors: a damaged or

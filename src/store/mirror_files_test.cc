@@ -56,6 +56,8 @@ TEST_F(OpenMirrorTest, AFileThatDiffersIsNotUsedAndALineSaysInWhat) {
   const auto longer = Open();
   WriteFile(mirror_ / "b.safetensors", SafetensorsBytes(kOther, "0123"));
   const auto other = Open();
+  WriteFile(mirror_ / "b.safetensors", SafetensorsBytes(kHeader, std::string_view("01\0\0", 4)));
+  const auto unfinished = Open();
 
   ASSERT_TRUE(longer) << longer.error().message;
   EXPECT_EQ(longer->copies.size(), 1U);
@@ -65,6 +67,20 @@ TEST_F(OpenMirrorTest, AFileThatDiffersIsNotUsedAndALineSaysInWhat) {
                         HasSubstr("found 67"))));
   ASSERT_TRUE(other) << other.error().message;
   EXPECT_THAT(other->refused, ElementsAre(HasSubstr("expected the header of")));
+  ASSERT_TRUE(unfinished) << unfinished.error().message;
+  EXPECT_THAT(unfinished->refused, ElementsAre(HasSubstr("bytes of")));
+}
+
+TEST_F(OpenMirrorTest, TheModelsOwnFilesAreNoCopiesWhateverLeadsToThem) {
+  fs::create_hard_link(model_ / "a.safetensors", mirror_ / "a.safetensors");
+  fs::create_symlink(model_ / "b.safetensors", mirror_ / "b.safetensors");
+
+  for (const auto& directory : {mirror_.path(), model_.path()}) {
+    const auto mirror = OpenMirror(directory, originals_);
+    ASSERT_FALSE(mirror);
+    EXPECT_EQ(mirror.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(mirror.error().message, HasSubstr("found that file itself"));
+  }
 }
 
 TEST_F(OpenMirrorTest, AMirrorThatCannotBeUsedIsAnError) {

@@ -2,42 +2,21 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
+#include "sys/drive_speed.h"
 
 namespace coli {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-// How fast a drive has been of late: bytes over the time that it was busy.
-class Speed {
- public:
-  double bytes_per_second() const { return bytes_per_second_; }
-
-  void Update(const IoStats& stats) {
-    const uint64_t busy_us = stats.busy_us - seen_.busy_us;
-    const uint64_t bytes = stats.bytes - seen_.bytes;
-    if (busy_us < kWindowUs || bytes == 0) {
-      return;
-    }
-    const double measured = 1e6 * static_cast<double>(bytes) / static_cast<double>(busy_us);
-    bytes_per_second_ = seen_.bytes == 0 ? measured : (bytes_per_second_ + measured) / 2;
-    seen_ = stats;
-  }
-
- private:
-  static constexpr uint64_t kWindowUs = 20'000;
-
-  double bytes_per_second_ = 1e9;  // until something was read: equal for all
-  IoStats seen_;
-};
 
 class Drives final : public IoEngine {
  public:
-  Drives(std::unique_ptr<IoEngine> first, std::vector<Mirror> mirrors,
-         std::function<void(const std::string&)> dropped);
+  Drives(std::vector<Drive> drives, std::function<void(const std::string&)> tell);
   ~Drives() override { Close(kClosePatience); }
 
   void Submit(const ReadRequest& request) override;
@@ -48,68 +27,78 @@ class Drives final : public IoEngine {
   bool Close(milliseconds patience) override;
   size_t in_flight() const override { return reads_.size(); }
   IoStats stats() const override;
-  std::string_view name() const override { return "several drives"; }
+  std::string_view name() const override { return name_; }
   size_t depth() const override;
 
  private:
-  struct Drive {
-    Mirror mirror;  // of the first drive without copies
-    bool dropped = false;
+  struct State {
+    Drive drive;
+    bool told = false;  // that reads fail here
     uint64_t waiting_bytes = 0;
-    Speed speed;
+    DriveSpeed speed;
+
+    bool dropped() const { return drive.is_mirror && told; }
   };
   struct Read {
     ReadRequest request;
-    size_t drive;
-    bool cancelled = false;  // as the caller wished
+    size_t drive = 0;
+    bool cancelled = false;          // as the caller wished
+    std::optional<Error> own_error;  // of the drive of the file itself
   };
 
-  static constexpr size_t kFirst = 0;
-
   const File* FileOn(size_t drive, const File* file) const;
+  std::optional<size_t> Choose(const Read& read);
   void SubmitTo(size_t drive, Read& read);
-  void Drop(Drive& drive, const Error& error);
   std::optional<ReadCompletion> Finish(ReadCompletion completion);
+  bool Repeat(Read& read, const Error& error);
+  void Drop(State& state, const Error& error);
+  void Tell(State& state, std::string_view what, const Error& error);
   size_t Busiest() const;
 
-  std::vector<Drive> drives_;
-  std::function<void(const std::string&)> dropped_;
+  std::vector<State> drives_;
+  const std::function<void(const std::string&)> tell_;
+  const std::string name_;
   std::map<uint64_t, Read> reads_;  // in flight, by tag
   bool closed_ = false;
   bool ended_ = false;
 };
 
-Drives::Drives(std::unique_ptr<IoEngine> first, std::vector<Mirror> mirrors,
-               std::function<void(const std::string&)> dropped)
-    : dropped_(std::move(dropped)) {
-  drives_.push_back({.mirror = {"the model's own drive", std::move(first), {}}, .speed = {}});
-  for (Mirror& mirror : mirrors) {
-    drives_.push_back({.mirror = std::move(mirror), .speed = {}});
+Drives::Drives(std::vector<Drive> drives, std::function<void(const std::string&)> tell)
+    : tell_(std::move(tell)), name_(fmt::format("{} drives", drives.size())) {
+  for (Drive& drive : drives) {
+    drives_.push_back({.drive = std::move(drive), .speed = {}});
   }
 }
 
-// Nothing if the drive has no copy.
+// Nothing if the drive has neither the file nor a copy.
 const File* Drives::FileOn(size_t drive, const File* file) const {
-  if (drive == kFirst) {
-    return file;
+  const auto& files = drives_[drive].drive.files;
+  const auto found = files.find(file);
+  return found == files.end() ? nullptr : found->second;
+}
+
+// Of the drives that have the file, but for those where reads failed.
+std::optional<size_t> Drives::Choose(const Read& read) {
+  std::vector<DriveLoad> loads;
+  for (size_t i = 0; i < drives_.size(); ++i) {
+    State& state = drives_[i];
+    const bool failed = state.drive.is_mirror ? state.told : read.own_error.has_value();
+    if (!failed && FileOn(i, read.request.file) != nullptr) {
+      state.speed.Update(state.drive.engine->stats(), Clock::now());
+      loads.push_back({i, state.waiting_bytes, state.speed.bytes_per_second()});
+    }
   }
-  const auto& copies = drives_[drive].mirror.copies;
-  const auto copy = copies.find(file);
-  return copy == copies.end() ? nullptr : copy->second;
+  return loads.empty() ? std::nullopt
+                       : std::optional(ChooseDrive(loads, read.request.destination.size()));
 }
 
 void Drives::Submit(const ReadRequest& request) {
-  std::vector<DriveLoad> loads;
-  for (size_t i = 0; i < drives_.size(); ++i) {
-    Drive& drive = drives_[i];
-    if (!drive.dropped && FileOn(i, request.file) != nullptr) {
-      drive.speed.Update(drive.mirror.engine->stats());
-      loads.push_back({i, drive.waiting_bytes, drive.speed.bytes_per_second()});
-    }
-  }
-  const auto [read, added] = reads_.try_emplace(request.tag, Read{request, kFirst});
+  const auto [read, added] =
+      reads_.try_emplace(request.tag, Read{.request = request, .own_error = {}});
   COLI_CHECK(added);
-  SubmitTo(ChooseDrive(loads, request.destination.size()), read->second);
+  const std::optional<size_t> drive = Choose(read->second);
+  COLI_CHECK(drive.has_value());
+  SubmitTo(*drive, read->second);
 }
 
 void Drives::SubmitTo(size_t drive, Read& read) {
@@ -117,12 +106,12 @@ void Drives::SubmitTo(size_t drive, Read& read) {
   drives_[drive].waiting_bytes += read.request.destination.size();
   ReadRequest request = read.request;
   request.file = FileOn(drive, request.file);
-  drives_[drive].mirror.engine->Submit(request);
+  drives_[drive].drive.engine->Submit(request);
 }
 
 std::optional<ReadCompletion> Drives::Poll() {
-  for (Drive& drive : drives_) {
-    while (auto completion = drive.mirror.engine->Poll()) {
+  for (State& state : drives_) {
+    while (auto completion = state.drive.engine->Poll()) {
       if (auto finished = Finish(*std::move(completion))) {
         return finished;
       }
@@ -134,17 +123,17 @@ std::optional<ReadCompletion> Drives::Poll() {
 // Waits for one drive at a time, shortly: another one may be first after all.
 std::optional<ReadCompletion> Drives::Wait(milliseconds patience) {
   constexpr milliseconds kStep{1};
-  const auto end = std::chrono::steady_clock::now() + patience;
+  const auto end = Clock::now() + patience;
   while (!reads_.empty()) {
     if (auto finished = Poll()) {
       return finished;
     }
-    if (auto completion = drives_[Busiest()].mirror.engine->Wait(std::min(patience, kStep))) {
+    if (auto completion = drives_[Busiest()].drive.engine->Wait(std::min(patience, kStep))) {
       if (auto finished = Finish(*std::move(completion))) {
         return finished;
       }
     }
-    if (std::chrono::steady_clock::now() >= end) {
+    if (Clock::now() >= end) {
       break;
     }
   }
@@ -152,7 +141,7 @@ std::optional<ReadCompletion> Drives::Wait(milliseconds patience) {
 }
 
 size_t Drives::Busiest() const {
-  return static_cast<size_t>(std::ranges::max_element(drives_, {}, &Drive::waiting_bytes) -
+  return static_cast<size_t>(std::ranges::max_element(drives_, {}, &State::waiting_bytes) -
                              drives_.begin());
 }
 
@@ -161,29 +150,49 @@ std::optional<ReadCompletion> Drives::Finish(ReadCompletion completion) {
   const auto found = reads_.find(completion.tag);
   COLI_CHECK(found != reads_.end());
   Read& read = found->second;
-  Drive& drive = drives_[read.drive];
-  drive.waiting_bytes -= read.request.destination.size();
-  if (!completion.status && !read.cancelled && read.drive != kFirst) {
-    Drop(drive, completion.status.error());
-    SubmitTo(kFirst, read);
-    return std::nullopt;
+  drives_[read.drive].waiting_bytes -= read.request.destination.size();
+  if (!completion.status && !read.cancelled) {
+    if (Repeat(read, completion.status.error())) {
+      return std::nullopt;
+    }
+    if (read.own_error) {
+      completion.status = tl::unexpected(*std::move(read.own_error));
+    }
   }
   reads_.erase(found);
   return completion;
 }
 
-// What waits there need not be tried: it completes as cancelled and is repeated.
-void Drives::Drop(Drive& drive, const Error& error) {
-  if (std::exchange(drive.dropped, true)) {
-    return;
+// A read failed. False: there is no other drive to read it from.
+bool Drives::Repeat(Read& read, const Error& error) {
+  State& state = drives_[read.drive];
+  if (state.drive.is_mirror) {
+    Drop(state, error);
+  } else {
+    read.own_error = error;
   }
+  const std::optional<size_t> other = Choose(read);
+  if (other) {
+    Tell(state, "fails, so copies are read", error);  // not of a mirror: that was told above
+    SubmitTo(*other, read);
+  }
+  return other.has_value();
+}
+
+// What waits there need not be tried: it completes as cancelled and is repeated.
+void Drives::Drop(State& state, const Error& error) {
   for (const auto& [tag, read] : reads_) {
-    if (&drives_[read.drive] == &drive) {
-      drive.mirror.engine->Cancel(tag);
+    if (!state.told && &drives_[read.drive] == &state) {
+      state.drive.engine->Cancel(tag);
     }
   }
-  if (dropped_) {
-    dropped_(fmt::format("{} is not read any more: {}", drive.mirror.name, error.message));
+  Tell(state, "is not read any more", error);
+}
+
+// Once for each drive.
+void Drives::Tell(State& state, std::string_view what, const Error& error) {
+  if (!std::exchange(state.told, true) && tell_) {
+    tell_(fmt::format("{} {}: {}", state.drive.name, what, error.message));
   }
 }
 
@@ -193,7 +202,7 @@ bool Drives::Cancel(uint64_t tag) {
     return false;
   }
   Read& read = found->second;
-  const bool cancelled = drives_[read.drive].mirror.engine->Cancel(tag);
+  const bool cancelled = drives_[read.drive].drive.engine->Cancel(tag);
   read.cancelled = read.cancelled || cancelled;
   return cancelled;
 }
@@ -204,7 +213,7 @@ bool Drives::Promote(uint64_t tag) {
     return false;
   }
   Read& read = found->second;
-  const bool promoted = drives_[read.drive].mirror.engine->Promote(tag);
+  const bool promoted = drives_[read.drive].drive.engine->Promote(tag);
   if (promoted) {
     read.request.urgency = Urgency::kDemand;  // also when it is repeated
   }
@@ -214,8 +223,8 @@ bool Drives::Promote(uint64_t tag) {
 bool Drives::Close(milliseconds patience) {
   if (!std::exchange(closed_, true)) {
     ended_ = true;
-    for (Drive& drive : drives_) {
-      ended_ = drive.mirror.engine->Close(patience) && ended_;
+    for (State& state : drives_) {
+      ended_ = state.drive.engine->Close(patience) && ended_;
     }
   }
   return ended_;
@@ -224,8 +233,8 @@ bool Drives::Close(milliseconds patience) {
 // The time during which any drive was busy is not known: that of the busiest.
 IoStats Drives::stats() const {
   IoStats sum;
-  for (const Drive& drive : drives_) {
-    const IoStats stats = drive.mirror.engine->stats();
+  for (const State& state : drives_) {
+    const IoStats stats = state.drive.engine->stats();
     sum.bytes += stats.bytes;
     sum.busy_us = std::max(sum.busy_us, stats.busy_us);
     sum.direct_reads += stats.direct_reads;
@@ -236,8 +245,8 @@ IoStats Drives::stats() const {
 
 size_t Drives::depth() const {
   size_t depth = 0;
-  for (const Drive& drive : drives_) {
-    depth += drive.dropped ? 0 : drive.mirror.engine->depth();
+  for (const State& state : drives_) {
+    depth += state.dropped() ? 0 : state.drive.engine->depth();
   }
   return depth;
 }
@@ -252,9 +261,10 @@ size_t ChooseDrive(std::span<const DriveLoad> loads, uint64_t bytes) {
   return std::ranges::min_element(loads, {}, seconds)->drive;
 }
 
-std::unique_ptr<IoEngine> MakeDrives(std::unique_ptr<IoEngine> first, std::vector<Mirror> mirrors,
-                                     std::function<void(const std::string&)> dropped) {
-  return std::make_unique<Drives>(std::move(first), std::move(mirrors), std::move(dropped));
+std::unique_ptr<IoEngine> MakeDrives(std::vector<Drive> drives,
+                                     std::function<void(const std::string&)> tell) {
+  COLI_CHECK(!drives.empty());
+  return std::make_unique<Drives>(std::move(drives), std::move(tell));
 }
 
 }  // namespace coli

@@ -1,5 +1,4 @@
-// Several drives with the same bytes, read as one: each read goes where it is expected to end
-// first.
+// Several drives read as one: each read goes where it is expected to end first.
 #pragma once
 
 #include <cstddef>
@@ -26,17 +25,22 @@ struct DriveLoad {
 // first one. `loads` is not empty. Pure.
 size_t ChooseDrive(std::span<const DriveLoad> loads, uint64_t bytes);
 
-// A drive with copies of some or all files of the first one.
-struct Mirror {
+// A drive with files that requests name, or a mirror, with copies of some of them.
+struct Drive {
   std::string name;  // for people
   std::unique_ptr<IoEngine> engine;
-  std::map<const File*, const File*> copies;  // by the file of the first drive; outlive the engine
+  // What is read here, by the file that requests name: that file itself, on a mirror its copy. The
+  // files outlive the engine.
+  std::map<const File*, const File*> files;
+  bool is_mirror = false;
 };
 
-// Requests name files of the first drive, which `first` reads. A read that fails on a mirror is
-// repeated from the first drive, and the mirror is not asked again: `dropped` is called with a line
-// that says why, in the thread that waits.
-std::unique_ptr<IoEngine> MakeDrives(std::unique_ptr<IoEngine> first, std::vector<Mirror> mirrors,
-                                     std::function<void(const std::string&)> dropped);
+// Every file that a request names is on one of the drives; mirrors may have copies. A read that
+// fails is repeated from another drive that has the file, as long as there is one. A mirror on
+// which a read failed is not asked again; the drives of the files themselves always are. `tell` is
+// called with one line for each drive on which reads failed and were repeated, in the thread that
+// waits. If all fail, the error is that of the file's own drive.
+std::unique_ptr<IoEngine> MakeDrives(std::vector<Drive> drives,
+                                     std::function<void(const std::string&)> tell);
 
 }  // namespace coli

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <deque>
 #include <latch>
 #include <thread>
 
@@ -61,13 +62,18 @@ class DrivesTest : public ::testing::Test {
       return ReadDescriptor(descriptor, destination, offset);
     };
   }
-  Mirror Copy(DescriptorRead read) const {
-    return {"mirror", Engine(std::move(read)), {{files_[0].get(), files_[1].get()}}};
-  }
   std::unique_ptr<IoEngine> Make(DescriptorRead first, DescriptorRead copy) {
-    std::vector<Mirror> mirrors;
-    mirrors.push_back(Copy(std::move(copy)));
-    return MakeDrives(Engine(std::move(first)), std::move(mirrors),
+    const File* const file = files_[0].get();
+    const File* const other = files_[2].get();
+    std::vector<Drive> drives;
+    drives.push_back({.name = "model",
+                      .engine = Engine(std::move(first)),
+                      .files = {{file, file}, {other, other}}});
+    drives.push_back({.name = "mirror",
+                      .engine = Engine(std::move(copy)),
+                      .files = {{file, files_[1].get()}},
+                      .is_mirror = true});
+    return MakeDrives(std::move(drives),
                       [this](const std::string& line) { lines_.push_back(line); });
   }
   void SubmitAll(IoEngine& io) {
@@ -153,13 +159,33 @@ TEST_F(DrivesTest, AFileWithoutACopyIsReadFromTheFirstDrive) {
   EXPECT_EQ(on_first_, 4);
 }
 
-TEST_F(DrivesTest, AFailureOfTheFirstDriveIsTheReads) {
+TEST_F(DrivesTest, WhatTheModelsDriveCannotReadComesFromItsCopy) {
+  std::atomic<int> good = 5;
+  const auto io = Make(
+      [&](int descriptor, std::span<std::byte> destination, uint64_t offset) -> ssize_t {
+        return good-- > 0 ? ReadDescriptor(descriptor, destination, offset) : -EIO;
+      },
+      ReadDescriptor);
+
+  SubmitAll(*io);
+  AwaitAll(*io);
+
+  EXPECT_EQ(bytes_, content_);
+  EXPECT_THAT(lines_, ElementsAre(AllOf(HasSubstr("model fails, so copies are read"),
+                                        HasSubstr("Input/output error"))));
+  good = 1'000;
+  SubmitAll(*io);
+  AwaitAll(*io);
+  EXPECT_LT(good, 1'000) << "it is asked again";
+}
+
+TEST_F(DrivesTest, IfAllFailTheErrorIsThatOfTheFilesOwnDrive) {
   const auto failing = [](int, std::span<std::byte>, uint64_t) -> ssize_t { return -EIO; };
   const auto io = Make(failing, failing);
-  std::vector<std::byte> bytes(4);
+  std::vector<std::byte> bytes(8);
 
   for (uint64_t tag = 0; tag < 2; ++tag) {
-    io->Submit({files_[0].get(), 0, bytes, tag});
+    io->Submit({files_[0].get(), 0, std::span(bytes).subspan(tag * 4, 4), tag});
   }
   while (io->in_flight() > 0) {
     const auto done = io->Wait(kPatience);
@@ -198,6 +224,134 @@ TEST_F(DrivesTest, ReadsAreCancelledAndPromotedWhereverTheyWait) {
   }
   EXPECT_EQ(ended, 7U);
   EXPECT_THAT(lines_, IsEmpty()) << "a cancelled read is no failure";
+}
+
+// --- drives of known speed ---
+
+// Time that passes only in waits for simulated drives.
+struct Clock {
+  uint64_t now_us = 0;
+};
+
+// Reads nothing, one request after the other, and takes the time that a drive of this speed would.
+class SimulatedDrive final : public IoEngine {
+ public:
+  SimulatedDrive(Clock& clock, uint64_t bytes_per_us) : clock_(clock), speed_(bytes_per_us) {}
+
+  void Submit(const ReadRequest& request) override {
+    free_at_us_ = std::max(free_at_us_, clock_.now_us) + request.destination.size() / speed_;
+    waiting_.push_back({request.tag, free_at_us_, request.destination.size()});
+  }
+  std::optional<ReadCompletion> Wait(milliseconds patience) override {
+    const uint64_t end_us = clock_.now_us + static_cast<uint64_t>(patience.count()) * 1000;
+    const uint64_t next_us = waiting_.empty() ? end_us : waiting_.front().ends_at_us;
+    clock_.now_us = std::clamp(next_us, clock_.now_us, end_us);
+    return Poll();
+  }
+  std::optional<ReadCompletion> Poll() override {
+    if (waiting_.empty() || waiting_.front().ends_at_us > clock_.now_us) {
+      return std::nullopt;
+    }
+    const Waiting done = waiting_.front();
+    waiting_.pop_front();
+    stats_.bytes += done.bytes;
+    stats_.busy_us += done.bytes / speed_;
+    return ReadCompletion{done.tag, Ok()};
+  }
+  bool Cancel(uint64_t) override { return false; }
+  bool Promote(uint64_t) override { return false; }
+  bool Close(milliseconds) override { return true; }
+  size_t in_flight() const override { return waiting_.size(); }
+  IoStats stats() const override { return stats_; }
+  std::string_view name() const override { return "simulated"; }
+  size_t depth() const override { return 1; }
+
+ private:
+  struct Waiting {
+    uint64_t tag;
+    uint64_t ends_at_us;
+    size_t bytes;
+  };
+
+  Clock& clock_;
+  const uint64_t speed_;
+  uint64_t free_at_us_ = 0;
+  std::deque<Waiting> waiting_;
+  IoStats stats_;
+};
+
+// Keeps reads of 2 MB in flight, as decoding does.
+class DriveSpeedsTest : public ::testing::Test {
+ protected:
+  static constexpr size_t kRead = 2'000'000;
+
+  std::unique_ptr<IoEngine> Make(const std::vector<uint64_t>& bytes_per_us) {
+    std::vector<Drive> drives;
+    for (const uint64_t speed : bytes_per_us) {
+      auto engine = std::make_unique<SimulatedDrive>(clock_, speed);
+      engines_.push_back(engine.get());
+      drives.push_back({.name = "drive",
+                        .engine = std::move(engine),
+                        .files = {{&file_, drives.empty() ? &file_ : &copy_}},
+                        .is_mirror = !drives.empty()});
+    }
+    return MakeDrives(std::move(drives), {});
+  }
+  // Microseconds for so many reads, `depth` of them in flight.
+  uint64_t Read(IoEngine& io, size_t reads, size_t depth) {
+    const uint64_t begin_us = clock_.now_us;
+    size_t submitted = 0;
+    for (; submitted < depth; ++submitted) {
+      io.Submit({&file_, 0, bytes_, submitted});
+    }
+    while (io.in_flight() > 0) {
+      EXPECT_TRUE(io.Wait(kPatience));
+      if (submitted < reads) {
+        io.Submit({&file_, 0, bytes_, submitted++});
+      }
+    }
+    return clock_.now_us - begin_us;
+  }
+
+  TempDirectory directory_;
+  Clock clock_;
+  std::vector<SimulatedDrive*> engines_;
+  std::vector<std::byte> bytes_ = std::vector<std::byte>(kRead);
+  File file_ = Open();
+  File copy_ = Open();
+
+ private:
+  File Open() {
+    WriteFile(directory_ / "file", "x");
+    return File::OpenRead(directory_ / "file").value();
+  }
+};
+
+TEST_F(DriveSpeedsTest, ADriveAndOneOfTwiceItsSpeedAreThreeTimesAsFast) {
+  const uint64_t alone_us = Read(*Make({1'000}), 600, 16);
+  engines_.clear();
+  const auto both = Make({1'000, 2'000});
+  Read(*both, 60, 16);
+  const uint64_t slow_bytes = engines_[0]->stats().bytes;
+  const uint64_t fast_bytes = engines_[1]->stats().bytes;
+
+  const uint64_t both_us = Read(*both, 600, 16);
+
+  EXPECT_EQ(alone_us, 1'200'000U);
+  EXPECT_NEAR(static_cast<double>(alone_us) / static_cast<double>(both_us), 3, 0.1);
+  EXPECT_NEAR(static_cast<double>(engines_[1]->stats().bytes - fast_bytes) /
+                  static_cast<double>(engines_[0]->stats().bytes - slow_bytes),
+              2, 0.1);
+}
+
+TEST_F(DriveSpeedsTest, AlsoFromTheFirstReadOnTheyAreFasterThanOneAlone) {
+  EXPECT_LT(Read(*Make({1'000, 2'000}), 60, 16), 60 * kRead / 2'000);
+}
+
+// What an expert of 18.9 MB is read in: ten pieces at once, and nothing else waits.
+TEST_F(DriveSpeedsTest, OneExpertIsStripedOverTheDrives) {
+  const auto both = Make({1'000, 1'000});
+  EXPECT_EQ(Read(*both, 10, 10), 5 * kRead / 1'000);
 }
 
 }  // namespace
