@@ -161,7 +161,10 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
       forward_,
       Forward::Create(config_, weights_, StepLimits(options, plan_.prefill_rows, plan_.context),
                       *backend_, *experts_));
-  forward_->scratch().route.observer = trace_.get();
+  if (trace_) {
+    trace_->Keep();
+    forward_->scratch().route.observer = trace_.get();
+  }
   return Ok();
 }
 

@@ -23,6 +23,14 @@ Result<std::unique_ptr<RouteTrace>> RouteTrace::Create(const std::filesystem::pa
   return std::unique_ptr<RouteTrace>(new RouteTrace(*std::move(writer)));
 }
 
+RouteTrace::~RouteTrace() {
+  if (kept_) {
+    static_cast<void>(Finish());
+  } else {
+    writer_.Abandon();
+  }
+}
+
 void RouteTrace::OnRoute(LayerId layer, uint32_t row, std::span<const float> scores,
                          std::span<const ExpertChoice> chosen) {
   if (!status_ || finished_) {

@@ -15,14 +15,17 @@ namespace coli {
 
 class RouteTrace final : public RouteObserver {
  public:
-  // Creates the file. Errors as RoutingTraceWriter.
+  // Creates the file, which is removed again unless Keep is called. Errors as RoutingTraceWriter.
   static Result<std::unique_ptr<RouteTrace>> Create(const std::filesystem::path& path,
                                                     const ModelConfig& config,
                                                     const ExpertDirectory& experts);
 
   RouteTrace(const RouteTrace&) = delete;
   RouteTrace& operator=(const RouteTrace&) = delete;
-  ~RouteTrace() override { static_cast<void>(Finish()); }
+  ~RouteTrace() override;
+
+  // The model that is recorded is ready.
+  void Keep() { kept_ = true; }
 
   void OnRoute(LayerId layer, uint32_t row, std::span<const float> scores,
                std::span<const ExpertChoice> chosen) override;
@@ -36,6 +39,7 @@ class RouteTrace final : public RouteObserver {
   RoutingTraceWriter writer_;
   std::vector<ExpertId> chosen_;  // of one row
   Status status_;
+  bool kept_ = false;
   bool finished_ = false;
 };
 

@@ -62,5 +62,20 @@ TEST_F(RouteTraceTest, AFileThatExistsIsRefusedBeforeTheModelRuns) {
       << engine.error().message;
 }
 
+TEST_F(RouteTraceTest, AModelThatDoesNotLoadLeavesNoFile) {
+  EngineOptions options = coli::testing::GoldenOptions("t0");
+  options.trace_routing = path_;
+  options.mirrors = {"no/such/directory"};  // opened after the trace
+
+  const auto model = LoadedModel::Load(options);
+
+  ASSERT_FALSE(model.has_value());
+  EXPECT_TRUE(model.error().message.starts_with("model-mirror: ")) << model.error().message;
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  options.mirrors.clear();
+  EXPECT_TRUE(LoadedModel::Load(options).has_value()) << "the name is free";
+  EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
 }  // namespace
 }  // namespace coli

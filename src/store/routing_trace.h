@@ -83,6 +83,8 @@ class RoutingTraceWriter {
                 std::span<const ExpertId> chosen);
   // Ends the file and waits until the drive has it. The last call.
   Status Finish();
+  // Removes the file. The last call.
+  void Abandon() { file_.Abandon(); }
 
   uint64_t rows() const { return rows_; }
 

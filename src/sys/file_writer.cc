@@ -128,6 +128,11 @@ Status FileWriter::Finish() {
   return Ok();
 }
 
+void FileWriter::Abandon() {
+  ::close(std::exchange(descriptor_, -1));
+  ::unlink(path_.c_str());
+}
+
 Status FileWriter::Flush() {
   COLI_RETURN_IF_ERROR(Write(buffer_));
   buffer_.clear();

@@ -29,6 +29,8 @@ class FileWriter {
   Status Skip(uint64_t bytes);
   // Writes what is left and waits until the drive has it all. The last call.
   Status Finish();
+  // Removes the file, as far as the system lets it. The last call.
+  void Abandon();
 
   uint64_t bytes() const { return written_ + buffer_.size(); }  // appended so far
   const std::string& path() const { return path_; }

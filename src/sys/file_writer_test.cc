@@ -120,5 +120,16 @@ TEST(FileWriter, ATextFileIsThereAsAWhole) {
   EXPECT_FALSE(WriteNewTextFile(directory / "none" / "c.json", "{}"));
 }
 
+TEST(FileWriter, WhatIsAbandonedIsNotThere) {
+  const TempDirectory directory;
+  FileWriter writer = FileWriter::Create(directory / "file").value();
+  ASSERT_TRUE(writer.Append("some"));
+
+  writer.Abandon();
+
+  EXPECT_FALSE(std::filesystem::exists(directory / "file"));
+  EXPECT_TRUE(FileWriter::Create(directory / "file")) << "the name is free";
+}
+
 }  // namespace
 }  // namespace coli
