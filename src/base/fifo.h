@@ -2,6 +2,7 @@
 // holds more than a few.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -23,6 +24,13 @@ class Fifo {
   void clear() {
     items_.clear();
     first_ = 0;
+  }
+  template <class Predicate>
+  void erase_if(const Predicate& predicate) {
+    items_.erase(std::remove_if(begin(), end(), predicate), end());
+    if (empty()) {
+      clear();
+    }
   }
 
   auto begin() { return items_.begin() + static_cast<std::ptrdiff_t>(first_); }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace coli {
 namespace {
@@ -22,6 +23,18 @@ TEST(Fifo, FirstInFirstOut) {
   queue.push_back(4);
   EXPECT_EQ(queue.front(), 4);
   queue.clear();
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(Fifo, WhatIsErasedDoesNotCome) {
+  Fifo<int> queue;
+  for (const int item : {0, 1, 2, 3}) {
+    queue.push_back(item);
+  }
+  queue.pop_front();
+  queue.erase_if([](int item) { return item % 2 == 1; });
+  EXPECT_TRUE(std::ranges::equal(queue, std::vector{2}));
+  queue.erase_if([](int) { return true; });
   EXPECT_TRUE(queue.empty());
 }
 

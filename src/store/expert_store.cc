@@ -323,6 +323,8 @@ void ExpertStore::Arrive(const ExpertReader::Arrival& arrival) {
   }
   if (arrival.error->code ==
       ErrorCode::kCancelled) {  // a guess that was given up, and then asked for
+    // Its first half may be here; it goes with the rest, and the expert is read anew.
+    ready_.erase_if([&](const ReadyPart& part) { return part.index == *wanted_as; });
     waiting_.push_back(*wanted_as);
   } else if (!error_) {
     error_ = arrival.error;

@@ -272,6 +272,64 @@ TEST_F(ExpertStoreAheadTest, AGuessThatWasGivenUpMayBeAskedFor) {
   Finish(*store, kNextLayer, Ids({4}));
 }
 
+// Reads at once, but for codes of down: those wait until they are cancelled or asked for.
+class DownComesLate final : public IoEngine {
+ public:
+  void Submit(const ReadRequest& request) override {
+    const bool down = request.file->path().ends_with("out-00002.safetensors") &&
+                      request.NeededBytes() > 1'000 && request.urgency == Urgency::kAhead;
+    (down ? waiting_ : done_).push_back(request);
+  }
+  std::optional<ReadCompletion> Wait(std::chrono::milliseconds) override { return Poll(); }
+  std::optional<ReadCompletion> Poll() override {
+    if (!cancelled_.empty()) {
+      const uint64_t tag = cancelled_.back();
+      cancelled_.pop_back();
+      return ReadCompletion{tag, Fail(ErrorCode::kCancelled, "cancelled")};
+    }
+    if (done_.empty()) {
+      return std::nullopt;
+    }
+    const ReadRequest request = done_.back();
+    done_.pop_back();
+    return ReadCompletion{
+        request.tag,
+        request.file->ReadExact(request.offset, request.destination.first(request.NeededBytes()))};
+  }
+  bool Cancel(uint64_t tag) override {
+    if (std::erase_if(waiting_, [&](const ReadRequest& r) { return r.tag == tag; }) == 0) {
+      return false;
+    }
+    cancelled_.push_back(tag);
+    return true;
+  }
+  bool Promote(uint64_t) override { return false; }
+  bool Close(std::chrono::milliseconds) override { return true; }
+  size_t in_flight() const override { return waiting_.size() + done_.size() + cancelled_.size(); }
+  IoStats stats() const override { return {}; }
+  std::string_view name() const override { return "down comes late"; }
+  size_t depth() const override { return 1; }
+
+ private:
+  std::vector<ReadRequest> waiting_;
+  std::vector<ReadRequest> done_;
+  std::vector<uint64_t> cancelled_;
+};
+
+TEST_F(ExpertStoreAheadTest, AGuessOfWhichHalfIsHereMayBeGivenUpAndAskedFor) {
+  options_.reader.budget_bytes = 20 * cost_;
+  const auto store =
+      ExpertStore::Create(options_, model_.Directory(), std::make_unique<DownComesLate>(),
+                          MakeCachePolicy(policy_).value())
+          .value();
+  Run(*store, kLayer, Ids({0, 1}));
+  store->Guess(kNextLayer, Ids({4}));
+  store->Pump();                       // gate and up arrive
+  store->Guess(kNextLayer, Ids({5}));  // a better guess: the read of down is taken back
+  Run(*store, kNextLayer, Ids({4}));
+  Run(*store, kNextLayer, Ids({4, 5}));
+}
+
 TEST_F(ExpertStoreAheadTest, GuessesNeverTakeTheLastPlaces) {
   const auto store = Make(5);  // three residents, one place
   Run(*store, kLayer, Ids({0, 1, 2}));
