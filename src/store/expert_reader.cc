@@ -66,6 +66,7 @@ struct ExpertReader::Slot {
   uint64_t expert_bytes = 0;
   uint64_t missing_bytes = 0;  // of them
   bool cancelled = false;
+  bool hangs = false;  // a read may still write to its memory at any time
   std::array<unsigned, ExpertLayout::kMaxPieces> tries{};
   std::optional<Error> error;
 };
@@ -238,6 +239,10 @@ std::optional<ExpertReader::Arrival> ExpertReader::Complete(const ReadCompletion
     slot.first_pieces_left -= part.only_down ? 0U : 1U;
   } else if (slot.cancelled) {
     slot.error = Error{ErrorCode::kCancelled, Describe(slot.key) + ": not read"};
+  } else if (completion.hangs) {
+    slot.hangs = true;
+    slot.error = Error{ErrorCode::kCancelled,
+                       Describe(slot.key) + ": given up: " + completion.status.error().message};
   } else if (slot.tries[piece] < kMaxTries) {
     SubmitPiece(index, piece, Urgency::kDemand);
     return std::nullopt;
@@ -312,8 +317,13 @@ void ExpertReader::Vacate(size_t index) {
   if (Find(slot.key) == index) {
     slot_of_[Index(slot.key.layer)][Index(slot.key.expert)] = kNoSlot;
   }
-  buffers_.GiveBack(std::move(slot.buffer));
-  staging_.GiveBack(std::move(slot.staging));
+  if (slot.hangs) {
+    LeaveBehind(buffers_.Lose(std::move(slot.buffer)));
+    LeaveBehind(staging_.Lose(std::move(slot.staging)));
+  } else {
+    buffers_.GiveBack(std::move(slot.buffer));
+    staging_.GiveBack(std::move(slot.staging));
+  }
   const uint64_t generation = slot.generation;
   slot = Slot{};
   slot.generation = generation + 1;

@@ -45,8 +45,9 @@ class ExpertReader {
   static constexpr unsigned kMaxTries = 3;  // of one read
 
   // An expert of which gate and up can be computed: they and all scales are here. Or one whose
-  // reads have all ended. With an error (kIo, kCorrupt; kCancelled after Cancel; names layer,
-  // expert, file, offset) its slot holds nothing of use and waits to be vacated.
+  // reads have all ended. With an error (kIo, kCorrupt; kCancelled after Cancel, and where a read
+  // was given up because it hangs: starting anew may help; names layer, expert, file, offset) its
+  // slot holds nothing of use and waits to be vacated.
   struct Arrival {
     size_t slot;
     ExpertKey key;

@@ -116,7 +116,8 @@ class ExpertStore {
   // start when leases are given back.
   void Begin(LayerId layer, std::span<const ExpertId> experts, Purpose purpose = Purpose::kAppend);
   // The next expert of the batch that can be computed, those in memory first, then in order of
-  // arrival; for kDecode an expert may come twice, first kGateUp, later kDown. Nothing when all
+  // arrival; for kDecode an expert may come twice, first kGateUp, later kDown (and both or kWhole
+  // once more after kGateUp, when the read of down hangs and is made anew). Nothing when all
   // have been handed out. Works with a single slot, if every lease is destroyed before the next
   // call. Errors: a failed read after ExpertReader::kMaxTries tries (kIo, kCorrupt; names layer,
   // expert, file, offset), kIo when the drive does not answer, kCorrupt for numbers that are not

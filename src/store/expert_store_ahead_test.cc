@@ -521,5 +521,67 @@ TEST_F(ExpertStoreAheadTest, AReadThatHangsFailsItsBatchOnly) {
   Run(*store, kNextLayer, AllIds());
 }
 
+// Reads at once. Of some the first read is given up, and writes to its memory later.
+class SomeReadsHang final : public IoEngine {
+ public:
+  void Submit(const ReadRequest& request) override { waiting_.push_back(request); }
+  std::optional<ReadCompletion> Wait(std::chrono::milliseconds) override { return Poll(); }
+  std::optional<ReadCompletion> Poll() override {
+    if (waiting_.empty()) {
+      return std::nullopt;
+    }
+    const ReadRequest request = waiting_.back();
+    waiting_.pop_back();
+    if (++reads_ % 7 == 0) {
+      hanging_.push_back(request.destination);
+      return ReadCompletion{request.tag, Fail(ErrorCode::kIo, "scripted"), /*hangs=*/true};
+    }
+    for (const std::span<std::byte> memory : hanging_) {
+      std::ranges::fill(memory, std::byte{0xEE});
+    }
+    return ReadCompletion{
+        request.tag,
+        request.file->ReadExact(request.offset, request.destination.first(request.NeededBytes()))};
+  }
+  bool Cancel(uint64_t) override { return false; }
+  bool Promote(uint64_t) override { return false; }
+  bool Close(std::chrono::milliseconds) override { return true; }
+  size_t in_flight() const override { return waiting_.size(); }
+  IoStats stats() const override { return {}; }
+  std::string_view name() const override { return "some hang"; }
+  size_t depth() const override { return 1; }
+
+ private:
+  std::vector<ReadRequest> waiting_;
+  std::vector<std::span<std::byte>> hanging_;
+  size_t reads_ = 0;
+};
+
+TEST_F(ExpertStoreAheadTest, AReadThatIsGivenUpIsMadeAnewElsewhere) {
+  options_.reader.budget_bytes = std::max(5 * cost_, model_.Cost(3));
+  const auto store =
+      ExpertStore::Create(options_, model_.Directory(), std::make_unique<SomeReadsHang>(),
+                          MakeCachePolicy(policy_).value())
+          .value();
+  for (int batch = 0; batch < 40; ++batch) {
+    const LayerId layer = batch % 2 == 0 ? kLayer : kNextLayer;
+    const std::vector<ExpertId> ids = AllIds();
+    store->Begin(layer, ids, batch % 3 == 0 ? Purpose::kAppend : Purpose::kDecode);
+    std::vector<bool> done(ids.size());
+    while (const auto ready = store->Next().value()) {
+      const ExpertKey key{layer, ids.at(ready->index)};
+      EXPECT_FALSE(done.at(ready->index));
+      model_.ExpectGateAndUp(ready->lease.view(), key);
+      if (ready->part != ExpertStore::Part::kGateUp) {
+        model_.ExpectRight(ready->lease.view(), key);
+        done.at(ready->index) = true;
+      }
+    }
+    EXPECT_THAT(done, Each(true));
+  }
+  EXPECT_LE(store->held_bytes(), store->budget_bytes());
+  EXPECT_EQ(store->used_slots(), store->cache().residents());
+}
+
 }  // namespace
 }  // namespace coli

@@ -63,6 +63,14 @@ void SlotBuffers::GiveBack(AlignedBuffer buffer) {
   SetBudget(budget_bytes_);
 }
 
+AlignedBuffer SlotBuffers::Lose(AlignedBuffer buffer) {
+  if (buffer.size() != 0) {
+    held_bytes_ -= Cost(buffer.size());
+    --held_buffers_;
+  }
+  return buffer;
+}
+
 void SlotBuffers::SetBudget(uint64_t bytes) {
   budget_bytes_ = bytes;
   while (held_bytes_ > budget_bytes_ && kept_buffers_ > 0) {

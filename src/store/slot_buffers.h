@@ -38,6 +38,8 @@ class SlotBuffers {
   // and ask again). Errors: kNotEnoughMemory when the system has none although the budget has.
   Result<std::optional<AlignedBuffer>> Take(uint64_t bytes);
   void GiveBack(AlignedBuffer buffer);  // an empty one is none
+  // One that will not be given back. It does not count any more.
+  AlignedBuffer Lose(AlignedBuffer buffer);
   // A smaller one: kept buffers go back to the system now, those in use when they are given back.
   void SetBudget(uint64_t bytes);
 

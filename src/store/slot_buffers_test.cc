@@ -84,5 +84,18 @@ TEST(SlotBuffers, BytesThatNobodyMayReadAnyMoreAreOverwritten) {
 }
 #endif
 
+TEST(SlotBuffers, ALostBufferMakesRoomForAnother) {
+  SlotBuffers buffers(SlotBuffers::Cost(4096), 1);
+  auto first = buffers.Take(4096).value();
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(buffers.Take(4096).value());
+
+  const AlignedBuffer lost = buffers.Lose(*std::move(first));
+
+  EXPECT_EQ(lost.size(), 4096U);
+  EXPECT_EQ(buffers.held_bytes(), 0U);
+  EXPECT_TRUE(buffers.Take(4096).value());
+}
+
 }  // namespace
 }  // namespace coli

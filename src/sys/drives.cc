@@ -1,6 +1,7 @@
 #include "sys/drives.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,8 @@ using std::chrono::milliseconds;
 
 class Drives final : public IoEngine {
  public:
-  Drives(std::vector<Drive> drives, std::function<void(const std::string&)> tell);
+  Drives(std::vector<Drive> drives, std::function<void(const std::string&)> tell,
+         milliseconds patience);
   ~Drives() override { Close(kClosePatience); }
 
   void Submit(const ReadRequest& request) override;
@@ -25,7 +27,7 @@ class Drives final : public IoEngine {
   bool Cancel(uint64_t tag) override;
   bool Promote(uint64_t tag) override;
   bool Close(milliseconds patience) override;
-  size_t in_flight() const override { return reads_.size(); }
+  size_t in_flight() const override { return reads_.size() + hanging_.size(); }
   IoStats stats() const override;
   std::string_view name() const override { return name_; }
   size_t depth() const override;
@@ -35,6 +37,7 @@ class Drives final : public IoEngine {
     Drive drive;
     bool told = false;  // that reads fail here
     uint64_t waiting_bytes = 0;
+    Clock::time_point moved_at;  // while reads wait: when one ended, or the first of them began
     DriveSpeed speed;
 
     bool dropped() const { return drive.is_mirror && told; }
@@ -49,24 +52,28 @@ class Drives final : public IoEngine {
   const File* FileOn(size_t drive, const File* file) const;
   std::optional<size_t> Choose(const Read& read);
   void SubmitTo(size_t drive, Read& read);
-  std::optional<ReadCompletion> Finish(ReadCompletion completion);
+  std::optional<ReadCompletion> Finish(size_t drive, ReadCompletion completion);
   bool Repeat(Read& read, const Error& error);
   void Drop(State& state, const Error& error);
+  void DropHanging();
   void Tell(State& state, std::string_view what, const Error& error);
   size_t Busiest() const;
 
   std::vector<State> drives_;
   const std::function<void(const std::string&)> tell_;
+  const milliseconds patience_;  // with a mirror
   const std::string name_;
   std::map<uint64_t, Read> reads_;  // in flight, by tag
+  std::deque<ReadCompletion> hanging_;
   bool closed_ = false;
   bool ended_ = false;
 };
 
-Drives::Drives(std::vector<Drive> drives, std::function<void(const std::string&)> tell)
-    : tell_(std::move(tell)), name_(fmt::format("{} drives", drives.size())) {
+Drives::Drives(std::vector<Drive> drives, std::function<void(const std::string&)> tell,
+               milliseconds patience)
+    : tell_(std::move(tell)), patience_(patience), name_(fmt::format("{} drives", drives.size())) {
   for (Drive& drive : drives) {
-    drives_.push_back({.drive = std::move(drive), .speed = {}});
+    drives_.push_back({.drive = std::move(drive), .moved_at = {}, .speed = {}});
   }
 }
 
@@ -102,34 +109,45 @@ void Drives::Submit(const ReadRequest& request) {
 }
 
 void Drives::SubmitTo(size_t drive, Read& read) {
+  State& state = drives_[drive];
   read.drive = drive;
-  drives_[drive].waiting_bytes += read.request.destination.size();
+  if (state.waiting_bytes == 0) {
+    state.moved_at = Clock::now();
+  }
+  state.waiting_bytes += read.request.destination.size();
   ReadRequest request = read.request;
   request.file = FileOn(drive, request.file);
-  drives_[drive].drive.engine->Submit(request);
+  state.drive.engine->Submit(request);
 }
 
 std::optional<ReadCompletion> Drives::Poll() {
-  for (State& state : drives_) {
-    while (auto completion = state.drive.engine->Poll()) {
-      if (auto finished = Finish(*std::move(completion))) {
+  for (size_t drive = 0; drive < drives_.size(); ++drive) {
+    while (auto completion = drives_[drive].drive.engine->Poll()) {
+      if (auto finished = Finish(drive, *std::move(completion))) {
         return finished;
       }
     }
   }
-  return std::nullopt;
+  DropHanging();
+  if (hanging_.empty()) {
+    return std::nullopt;
+  }
+  ReadCompletion hanging = std::move(hanging_.front());
+  hanging_.pop_front();
+  return hanging;
 }
 
 // Waits for one drive at a time, shortly: another one may be first after all.
 std::optional<ReadCompletion> Drives::Wait(milliseconds patience) {
   constexpr milliseconds kStep{1};
   const auto end = Clock::now() + patience;
-  while (!reads_.empty()) {
+  while (in_flight() > 0) {
     if (auto finished = Poll()) {
       return finished;
     }
-    if (auto completion = drives_[Busiest()].drive.engine->Wait(std::min(patience, kStep))) {
-      if (auto finished = Finish(*std::move(completion))) {
+    const size_t drive = Busiest();
+    if (auto completion = drives_[drive].drive.engine->Wait(std::min(patience, kStep))) {
+      if (auto finished = Finish(drive, *std::move(completion))) {
         return finished;
       }
     }
@@ -145,12 +163,16 @@ size_t Drives::Busiest() const {
                              drives_.begin());
 }
 
-// Nothing when the read is repeated.
-std::optional<ReadCompletion> Drives::Finish(ReadCompletion completion) {
+// Nothing when the read is repeated, or was given up before.
+std::optional<ReadCompletion> Drives::Finish(size_t drive, ReadCompletion completion) {
   const auto found = reads_.find(completion.tag);
-  COLI_CHECK(found != reads_.end());
+  if (found == reads_.end() || found->second.drive != drive) {
+    COLI_CHECK(drives_[drive].dropped());
+    return std::nullopt;
+  }
   Read& read = found->second;
-  drives_[read.drive].waiting_bytes -= read.request.destination.size();
+  drives_[drive].waiting_bytes -= read.request.destination.size();
+  drives_[drive].moved_at = Clock::now();
   if (!completion.status && !read.cancelled) {
     if (Repeat(read, completion.status.error())) {
       return std::nullopt;
@@ -187,6 +209,29 @@ void Drives::Drop(State& state, const Error& error) {
     }
   }
   Tell(state, "is not read any more", error);
+}
+
+void Drives::DropHanging() {
+  for (State& state : drives_) {
+    if (!state.drive.is_mirror || state.waiting_bytes == 0 ||
+        Clock::now() - state.moved_at < patience_) {
+      continue;
+    }
+    const Error error{ErrorCode::kIo,
+                      fmt::format("none of its reads has ended for {:g} s",
+                                  std::chrono::duration<double>(patience_).count())};
+    std::erase_if(reads_, [&](const auto& entry) {
+      const auto& [tag, read] = entry;
+      const bool hangs =
+          &drives_[read.drive] == &state && !state.drive.engine->Cancel(tag) && !read.cancelled;
+      if (hangs) {
+        hanging_.push_back({tag, tl::unexpected(error), /*hangs=*/true});
+        state.waiting_bytes -= read.request.destination.size();
+      }
+      return hangs;
+    });
+    Tell(state, "is not read any more", error);
+  }
 }
 
 // Once for each drive.
@@ -262,9 +307,10 @@ size_t ChooseDrive(std::span<const DriveLoad> loads, uint64_t bytes) {
 }
 
 std::unique_ptr<IoEngine> MakeDrives(std::vector<Drive> drives,
-                                     std::function<void(const std::string&)> tell) {
+                                     std::function<void(const std::string&)> tell,
+                                     milliseconds patience) {
   COLI_CHECK(!drives.empty());
-  return std::make_unique<Drives>(std::move(drives), std::move(tell));
+  return std::make_unique<Drives>(std::move(drives), std::move(tell), patience);
 }
 
 }  // namespace coli

@@ -1,6 +1,7 @@
 // Several drives read as one: each read goes where it is expected to end first.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -40,7 +41,12 @@ struct Drive {
 // which a read failed is not asked again; the drives of the files themselves always are. `tell` is
 // called with one line for each drive on which reads failed and were repeated, in the thread that
 // waits. If all fail, the error is that of the file's own drive.
+//
+// A mirror on which no read has ended for `patience`, although there are some, is not asked again
+// either. What it has begun cannot be taken back: those reads fail with ReadCompletion::hangs.
+inline constexpr std::chrono::milliseconds kMirrorPatience{10'000};
 std::unique_ptr<IoEngine> MakeDrives(std::vector<Drive> drives,
-                                     std::function<void(const std::string&)> tell);
+                                     std::function<void(const std::string&)> tell,
+                                     std::chrono::milliseconds patience = kMirrorPatience);
 
 }  // namespace coli

@@ -62,7 +62,8 @@ class DrivesTest : public ::testing::Test {
       return ReadDescriptor(descriptor, destination, offset);
     };
   }
-  std::unique_ptr<IoEngine> Make(DescriptorRead first, DescriptorRead copy) {
+  std::unique_ptr<IoEngine> Make(DescriptorRead first, DescriptorRead copy,
+                                 milliseconds patience = kMirrorPatience) {
     const File* const file = files_[0].get();
     const File* const other = files_[2].get();
     std::vector<Drive> drives;
@@ -73,8 +74,8 @@ class DrivesTest : public ::testing::Test {
                       .engine = Engine(std::move(copy)),
                       .files = {{file, files_[1].get()}},
                       .is_mirror = true});
-    return MakeDrives(std::move(drives),
-                      [this](const std::string& line) { lines_.push_back(line); });
+    return MakeDrives(
+        std::move(drives), [this](const std::string& line) { lines_.push_back(line); }, patience);
   }
   void SubmitAll(IoEngine& io) {
     bytes_.assign(content_.size(), std::byte{0});
@@ -224,6 +225,38 @@ TEST_F(DrivesTest, ReadsAreCancelledAndPromotedWhereverTheyWait) {
   }
   EXPECT_EQ(ended, 7U);
   EXPECT_THAT(lines_, IsEmpty()) << "a cancelled read is no failure";
+}
+
+TEST_F(DrivesTest, AMirrorThatHangsIsDroppedAndItsReadsAreGivenUp) {
+  std::latch gate(1);
+  const auto hanging = [&](int, std::span<std::byte> destination, uint64_t) -> ssize_t {
+    gate.wait();
+    return static_cast<ssize_t>(destination.size());
+  };
+  const auto io = Make(ReadDescriptor, hanging, milliseconds(30));
+  std::vector<std::byte> bytes(16);
+  const auto submit = [&] {
+    for (uint64_t tag = 0; tag < 4; ++tag) {
+      io->Submit({files_[0].get(), 0, std::span(bytes).subspan(tag * 4, 4), tag});
+    }
+  };
+
+  submit();
+  size_t given_up = 0;
+  while (io->in_flight() > 0) {
+    const ReadCompletion done = io->Wait(kPatience).value();
+    EXPECT_EQ(done.hangs, !done.status.has_value());
+    given_up += done.hangs ? 1U : 0U;
+  }
+  submit();  // the same names again
+  gate.count_down();
+  while (io->in_flight() > 0) {
+    EXPECT_TRUE(io->Wait(kPatience).value().status);
+  }
+
+  EXPECT_EQ(given_up, 1U) << "the one that had begun";
+  EXPECT_THAT(lines_, ElementsAre(HasSubstr("mirror is not read any more: none of its reads has "
+                                            "ended for 0.03 s")));
 }
 
 // --- drives of known speed ---

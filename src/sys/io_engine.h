@@ -46,6 +46,9 @@ struct ReadCompletion {
   // ok: the needed bytes are there. Errors: kIo and kCorrupt (the file ends too early) with path,
   // offset and reason; kCancelled.
   Status status;
+  // Of one that failed: the read hangs and may write to its destination at any time, which must
+  // never be freed nor used again.
+  bool hangs = false;
 };
 
 // Sums since creation; all monotone.
