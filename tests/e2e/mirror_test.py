@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """--model-mirror: copies of a model on other drives are read, too, and change no answer."""
 
+import os
 import shutil
+import subprocess
 
 import program
 
@@ -46,6 +48,31 @@ class MirrorTest(program.ProgramTest):
         self.assertIn("2 drives: ", self.mode(done))
         done = self.coli("run", *ANSWER, "--model-mirror", "none", PROMPT, environment=named)
         self.assertNotIn("drives", self.mode(done))
+
+    def test_a_mirror_that_is_lost_during_a_chat_costs_one_line_and_no_answer(self):
+        def chat(*arguments, after_the_first=lambda: None):
+            process = subprocess.Popen(
+                [str(program.COLI), "chat", *ANSWER, *arguments],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment,
+            )
+            process.stdin.write(PROMPT + "\n")
+            process.stdin.flush()
+            first = process.stdout.readline()
+            after_the_first()
+            rest, notes = process.communicate((PROMPT + "\n") * 30, timeout=120)
+            self.assertEqual(process.returncode, 0, notes)
+            return first + rest, notes
+
+        def lose():
+            for file in self.mirror.iterdir():
+                os.truncate(file, 0)
+
+        expected, _ = chat()
+        answers, notes = chat("--model-mirror", self.mirror, after_the_first=lose)
+        self.assertEqual(answers, expected)
+        lost = [line for line in notes.splitlines() if "is not read any more" in line]
+        self.assertEqual(len(lost), 1, notes)
+        self.assertIn(str(self.mirror), lost[0])
 
     def test_a_file_that_is_no_copy_costs_one_line(self):
         alone = self.answer()
