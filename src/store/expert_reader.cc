@@ -65,6 +65,7 @@ struct ExpertReader::Slot {
   bool half_loaded = false;
   uint64_t expert_bytes = 0;
   uint64_t missing_bytes = 0;  // of them
+  Urgency urgency = Urgency::kDemand;
   bool cancelled = false;
   bool hangs = false;  // a read may still write to its memory at any time
   std::array<unsigned, ExpertLayout::kMaxPieces> tries{};
@@ -125,6 +126,7 @@ Result<std::optional<size_t>> ExpertReader::Start(ExpertKey key, Urgency urgency
   Slot& slot = *table_[index];
   slot.state = Slot::State::kReading;
   slot.key = key;
+  slot.urgency = urgency;
   slot.buffer = std::move(room->slot);
   slot.staging = std::move(room->staging);
   slot.layout.emplace(Record(key));
@@ -188,6 +190,7 @@ void ExpertReader::SubmitPiece(size_t index, size_t piece, Urgency urgency) {
 }
 
 void ExpertReader::Promote(size_t index) {
+  table_[index]->urgency = Urgency::kDemand;  // of reads that are repeated
   for (size_t piece = 0; piece < table_[index]->layout->pieces().size(); ++piece) {
     io_->Promote(TagOf(index, piece));
   }
@@ -244,7 +247,7 @@ std::optional<ExpertReader::Arrival> ExpertReader::Complete(const ReadCompletion
     slot.error = Error{ErrorCode::kCancelled,
                        Describe(slot.key) + ": given up: " + completion.status.error().message};
   } else if (slot.tries[piece] < kMaxTries) {
-    SubmitPiece(index, piece, Urgency::kDemand);
+    SubmitPiece(index, piece, slot.urgency);
     return std::nullopt;
   } else {
     slot.error = Error{completion.status.error().code,

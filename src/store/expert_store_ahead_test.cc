@@ -430,8 +430,9 @@ TEST_F(ExpertStoreAheadTest, AnExpertThatCannotBeWarmedIsCountedAndLeftToWhoAsks
 TEST_F(ExpertStoreAheadTest, WarmingEndsWhenTheDriveFails) {
   FaultScript script;
   size_t reads = 0;
-  script.decide = [&](const ReadAttempt&) {
+  script.decide = [&](const ReadAttempt& attempt) {
     ++reads;
+    EXPECT_EQ(attempt.request.urgency, Urgency::kAhead) << "also when it is tried again";
     return ReadFault{.error = Error{ErrorCode::kIo, "scripted"}};
   };
   const auto store = Make(40, script);
