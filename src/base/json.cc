@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -91,7 +92,10 @@ class Builder {
   using string_t = typename Value::string_t;
   using binary_t = typename Value::binary_t;
 
-  explicit Builder(const JsonLimits& limits) : limits_(limits) {}
+  // With `take`, the members of the outermost object are given away and not kept; only their keys
+  // stay, which must not come twice.
+  explicit Builder(const JsonLimits& limits, const MemberTaker* take = nullptr)
+      : limits_(limits), take_(take) {}
 
   bool null() { return Add(nullptr); }
   bool boolean(bool value) { return Add(value); }
@@ -120,7 +124,14 @@ class Builder {
     if (!Count()) {
       return false;
     }
+    const bool given_away = take_ != nullptr && open_.size() == 1;
+    if (given_away) {
+      key_ = name;
+    }
     member_ = AddMember(open_.back(), name);
+    if (given_away) {
+      outer_member_ = member_;
+    }
     return member_ != nullptr ||
            Stop(fmt::format("the same key twice in one object: {}", Json(name).dump()));
   }
@@ -139,6 +150,8 @@ class Builder {
   }
 
   Value& value() { return root_; }
+  // Why the taker of members ended the parsing, if it did.
+  std::optional<Error>& refusal() { return refusal_; }
   const std::string& problem() const { return problem_; }
   // Where the parser found a mistake; nothing when a limit was broken.
   std::optional<size_t> error_offset() const { return error_offset_; }
@@ -176,7 +189,21 @@ class Builder {
 
   template <class T>
   bool Add(T&& value) {
-    return Place(std::forward<T>(value)) != nullptr;
+    return Place(std::forward<T>(value)) != nullptr && GiveAway();
+  }
+
+  // After a value has ended: gives it away if it is a member of the outermost object.
+  bool GiveAway() {
+    if constexpr (std::is_same_v<Value, Json>) {
+      if (take_ != nullptr && open_.size() == 1 && outer_member_ != nullptr) {
+        const Value member = std::exchange(*std::exchange(outer_member_, nullptr), nullptr);
+        if (Status taken = (*take_)(key_, member); !taken) {
+          refusal_ = std::move(taken).error();
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   bool Open(Value container) {
@@ -194,16 +221,20 @@ class Builder {
   bool Close() {
     CloseContainer(open_.back());
     open_.pop_back();
-    return true;
+    return GiveAway();
   }
 
   const JsonLimits& limits_;
+  const MemberTaker* take_;
   Value root_;
   std::vector<OpenContainer<Value>> open_;  // around the current place, outermost first
   Value* member_ = nullptr;                 // the value of the last key
+  std::string key_;                         // of the member that is to be given away
+  Value* outer_member_ = nullptr;           // that member's value
   size_t count_ = 0;
   std::string problem_;
   std::optional<size_t> error_offset_;
+  std::optional<Error> refusal_;
 };
 
 // The bytes around an offset, printable: "..."
@@ -223,7 +254,8 @@ std::string Excerpt(std::string_view text, size_t offset) {
 }
 
 template <class Value>
-Result<Value> Parse(std::string_view text, std::string_view source, const JsonLimits& limits) {
+Result<Value> Parse(std::string_view text, std::string_view source, const JsonLimits& limits,
+                    const MemberTaker* take = nullptr) {
   const auto corrupt = [&](size_t offset, std::string_view problem) {
     return Fail(ErrorCode::kCorrupt, "{}: byte {}: {}, near `{}`", source, offset, problem,
                 Excerpt(text, offset));
@@ -245,10 +277,13 @@ Result<Value> Parse(std::string_view text, std::string_view source, const JsonLi
   }
 
   size_t count = 0;
-  Builder<Value> builder(limits);
+  Builder<Value> builder(limits, take);
   const CountingIterator begin(text.data(), &count);
   const CountingIterator end(text.data() + text.size(), &count);
   if (!Value::sax_parse(begin, end, &builder)) {
+    if (builder.refusal()) {
+      return tl::unexpected<Error>(*std::move(builder.refusal()));
+    }
     const size_t last_read = count == 0 ? 0 : count - 1;
     return corrupt(std::min(builder.error_offset().value_or(last_read), text.size()),
                    builder.problem());
@@ -274,6 +309,14 @@ Result<Json> ParseJson(std::string_view text, std::string_view source, const Jso
 Result<OrderedJson> ParseOrderedJson(std::string_view text, std::string_view source,
                                      const JsonLimits& limits) {
   return Parse<OrderedJson>(text, source, limits);
+}
+
+Status ParseJsonMembers(std::string_view text, std::string_view source, const JsonLimits& limits,
+                        MemberTaker take) {
+  COLI_ASSIGN_OR_RETURN(const Json rest, Parse<Json>(text, source, limits, &take));
+  return rest.is_object() ? Ok()
+                          : Fail(ErrorCode::kCorrupt, "{}: expected an object, found {}", source,
+                                 rest.type_name());
 }
 
 const Json* FindMember(const Json& object, std::string_view key) { return Find(object, key); }

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 
+#include "base/function_ref.h"
 #include "base/result.h"
 
 namespace coli {
@@ -26,6 +28,12 @@ Result<Json> ParseJson(std::string_view text, std::string_view source,
                        const JsonLimits& limits = {});
 Result<OrderedJson> ParseOrderedJson(std::string_view text, std::string_view source,
                                      const JsonLimits& limits = {});
+// For objects of very many members: each is given to `take` when it has been read, in the order of
+// the text, and not kept. Errors: as above, kCorrupt for anything but an object, and those of
+// `take`, which end the parsing.
+using MemberTaker = FunctionRef<Status(const std::string& key, const Json& value)>;
+Status ParseJsonMembers(std::string_view text, std::string_view source, const JsonLimits& limits,
+                        MemberTaker take);
 
 // The member of an object; null if there is none or `object` is no object.
 const Json* FindMember(const Json& object, std::string_view key);

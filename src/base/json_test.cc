@@ -146,6 +146,44 @@ TEST(Json, LargeObjectsTakeLinearTime) {
   EXPECT_EQ(json->at("key 149999"), 149999);
 }
 
+// The members of `text` one after the other, and what came of it.
+std::pair<std::string, Status> Members(std::string_view text, std::string_view refused = "none") {
+  std::string seen;
+  const auto take = [&](const std::string& key, const Json& value) -> Status {
+    seen += key + "=" + value.dump() + ";";
+    return key == refused ? Fail(ErrorCode::kUnsupported, "not {}", key) : Ok();
+  };
+  Status status = ParseJsonMembers(text, "f.json", {.max_depth = 3}, take);
+  return {seen, std::move(status)};
+}
+
+TEST(JsonMembers, ComeInTheOrderOfTheTextAndWhole) {
+  const auto [seen, status] = Members(R"({"b":{"x":[1,null]},"a":[],"c":"s","d":null,"":{}})");
+
+  EXPECT_TRUE(status) << status.error().message;
+  EXPECT_EQ(seen, R"(b={"x":[1,null]};a=[];c="s";d=null;={};)");
+  EXPECT_TRUE(Members("{}").second);
+}
+
+TEST(JsonMembers, OtherTextsAreRefusedAsInWhole) {
+  for (const std::string_view text :
+       {R"({"a":1,"b":2,"a":3})", R"({"a":{"b":1,"b":2}})", R"({"a":[[[]]]})", R"({"a":1)", "{]"}) {
+    EXPECT_EQ(Members(text).second.error().message,
+              ParseJson(text, "f.json", {.max_depth = 3}).error().message);
+  }
+  EXPECT_EQ(Members("[1]").second.error().message, "f.json: expected an object, found array");
+  EXPECT_EQ(Members("7").second.error().message, "f.json: expected an object, found number");
+}
+
+TEST(JsonMembers, TheTakerMayEndIt) {
+  const auto [seen, status] = Members(R"({"a":1,"b":2,"c":3})", "b");
+
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(status.error().message, "not b");
+  EXPECT_EQ(seen, "a=1;b=2;");
+}
+
 TEST(Json, EveryPrefixOfAValidTextIsRefused) {
   const std::string text = R"({"a":[1.5,"\u00e9",{"b":null}],"c":true})";
 

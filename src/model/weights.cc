@@ -237,11 +237,13 @@ Status RefuseForeignTensors(const Container& container) {
       {".k_scale", "static scales of the KV cache are not implemented"},
       {".v_scale", "static scales of the KV cache are not implemented"},
   };
-  for (const auto& [name, tensor] : container.tensors()) {
-    for (const auto& [suffix, reason] : kForeign) {
-      if (name.ends_with(suffix)) {
-        return Fail(ErrorCode::kUnsupported, "{}: tensor {}: {}", container.directory().string(),
-                    name, reason);
+  for (const auto& file : container.files()) {
+    for (const auto& entry : file->header().entries()) {
+      for (const auto& [suffix, reason] : kForeign) {
+        if (entry.name.ends_with(suffix)) {
+          return Fail(ErrorCode::kUnsupported, "{}: tensor {}: {}", container.directory().string(),
+                      entry.name, reason);
+        }
       }
     }
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,6 +34,8 @@ class CachePolicy {
   // Called once and before all others, with the number of experts of each layer (0 where a layer
   // has none). Takes all memory that the policy will ever need.
   virtual void Prepare(std::span<const size_t> experts_by_layer) = 0;
+  // How many bytes that takes; for the memory plan.
+  virtual uint64_t MemoryBytes(std::span<const size_t> experts_by_layer) const = 0;
 
   // The router's selection scores of all experts of a layer for one token, tokens in order; -inf
   // for experts that could not be selected, at least one is finite.

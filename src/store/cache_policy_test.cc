@@ -2,6 +2,7 @@
 #include "store/cache_policy.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <array>
@@ -69,6 +70,25 @@ TEST_P(EveryPolicy, TheVictimIsAResidentOfLeastWorthThatIsNotPinned) {
     }
   }
 }
+
+// What malloc says that is in use.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+uint64_t BytesInUse() {
+  const struct mallinfo2 facts = mallinfo2();
+  return facts.uordblks + facts.hblkhd;
+}
+
+TEST_P(EveryPolicy, TakesAsMuchMemoryAsItSays) {
+  const std::vector<size_t> glm(20, 256);
+  const auto policy = MakeCachePolicy(GetParam()).value();
+  const uint64_t before = BytesInUse();
+
+  policy->Prepare(glm);
+
+  const auto taken = static_cast<double>(BytesInUse() - before);
+  EXPECT_NEAR(taken, static_cast<double>(policy->MemoryBytes(glm)), 0.05 * taken + 16'384);
+}
+#endif
 
 TEST_P(EveryPolicy, CallsItselfAsItIsListed) { EXPECT_EQ(policy_->name(), GetParam()); }
 

@@ -1,8 +1,11 @@
 #include "store/container.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -26,6 +29,7 @@ constexpr std::string_view kStampsKey = "colibri.fmt";
 constexpr size_t kMaxStamps = 4096;
 constexpr uint64_t kMaxIndexBytes = uint64_t{64} << 20;
 constexpr size_t kMaxIndexValues = size_t{4} << 20;
+constexpr size_t kMostOpeners = 8;
 
 bool IsWeightsFile(std::string_view name) {
   return name.ends_with(kExtension) && !name.starts_with('.') && name != kReferenceName;
@@ -111,6 +115,41 @@ tl::unexpected<Error> UnsupportedDType(const StoredTensor& tensor, std::string_v
               Place(tensor, name), Describe(tensor));
 }
 
+using OpenedFile = Result<std::unique_ptr<SafetensorsFile>>;
+
+// Also on a thread where nobody catches what the standard library throws when memory is short.
+OpenedFile OpenWeights(const fs::path& path) {
+  try {
+    return SafetensorsFile::Open(path);
+  } catch (const std::exception& failure) {
+    return Fail(ErrorCode::kNotEnoughMemory, "{}: {}", path.string(), failure.what());
+  }
+}
+
+// Several at a time: the headers of a large model are many megabytes of text.
+std::vector<OpenedFile> OpenAll(const std::vector<fs::path>& paths) {
+  std::vector<OpenedFile> files(paths.size());
+  std::atomic<size_t> next = 0;
+  const auto open_some = [&] {
+    for (size_t i = next++; i < paths.size(); i = next++) {
+      files[i] = OpenWeights(paths[i]);
+    }
+  };
+  const size_t threads =
+      std::min<size_t>({paths.size(), std::thread::hardware_concurrency(), kMostOpeners});
+  std::vector<std::jthread> helpers;
+  try {
+    while (helpers.size() + 1 < threads) {
+      helpers.emplace_back(open_some);
+    }
+  } catch (const std::system_error&) {
+    // The system gives no more threads: fewer do it, too.
+  }
+  open_some();
+  helpers.clear();  // waits for them
+  return files;
+}
+
 Extent ExtentOf(const StoredTensor& tensor) { return {tensor.file, tensor.offset, tensor.bytes}; }
 
 // Stamps speak of dense tensors only: there are too many routed experts to list.
@@ -157,25 +196,34 @@ Result<Container> Container::Open(const fs::path& directory) {
   }
   Container container;
   container.directory_ = directory;
-  for (const fs::path& path : listing.weights) {
-    COLI_RETURN_IF_ERROR(container.AddFile(path));
+  std::vector<OpenedFile> files = OpenAll(listing.weights);
+  size_t tensors = 0;
+  for (const OpenedFile& file : files) {
+    tensors += file ? (*file)->header().entries().size() : 0;
+  }
+  container.tensors_.reserve(2 * tensors);  // short chains: memory is what a look-up waits for
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (!files[i]) {
+      return tl::unexpected<Error>(std::move(files[i]).error());
+    }
+    container.files_.push_back(*std::move(files[i]));
+    COLI_RETURN_IF_ERROR(container.AddFile(listing.weights[i]));
   }
   COLI_RETURN_IF_ERROR(container.CheckIndex());
   return container;
 }
 
+// Takes in the tensors and stamps of the last one of files_.
 Status Container::AddFile(const fs::path& path) {
-  COLI_ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(path));
-  for (const auto& entry : file->header().entries()) {
-    const auto [place, is_new] = tensors_.emplace(entry.name, file->Tensor(entry));
+  const SafetensorsFile& file = *files_.back();
+  for (const auto& entry : file.header().entries()) {
+    const auto [place, is_new] = tensors_.emplace(entry.name, file.Tensor(entry));
     if (!is_new) {
       return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected in one file, found in {} too",
                   path.string(), entry.name, place->second.file->path());
     }
   }
-  COLI_RETURN_IF_ERROR(AddStamps(*file));
-  files_.push_back(std::move(file));
-  return Ok();
+  return AddStamps(file);
 }
 
 Status Container::AddStamps(const SafetensorsFile& file) {
@@ -224,22 +272,23 @@ Status Container::CheckIndex() const {
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
     return Fail(ErrorCode::kCorrupt, "{}: expected an object with a weight_map", path.string());
   }
+  std::unordered_map<std::string, const File*> files;  // by name
+  for (const auto& open : files_) {
+    files.emplace(fs::path(open->file().path()).filename().string(), &open->file());
+  }
   for (const auto& [name, value] : index["weight_map"].items()) {
     const std::string file = value.is_string() ? value.get<std::string>() : "";
-    const auto is_listed = [&](const auto& open) {
-      return fs::path(open->file().path()).filename() == file;
-    };
+    const auto listed = files.find(file);
     const auto found = tensors_.find(name);
-    if (found != tensors_.end() && fs::path(found->second.file->path()).filename() == file) {
-      continue;
-    }
-    if (std::ranges::none_of(files_, is_listed)) {
+    if (listed == files.end()) {
       return Fail(ErrorCode::kNotFound,
                   "{}: tensor {}: expected the file {} in the directory, found none", path.string(),
                   name, file.empty() ? "(no name)" : file);
     }
-    return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected in {}, found in {}", path.string(),
-                name, file, found == tensors_.end() ? "no file" : found->second.file->path());
+    if (found == tensors_.end() || found->second.file != listed->second) {
+      return Fail(ErrorCode::kCorrupt, "{}: tensor {}: expected in {}, found in {}", path.string(),
+                  name, file, found == tensors_.end() ? "no file" : found->second.file->path());
+    }
   }
   return Ok();
 }
@@ -342,16 +391,19 @@ Result<StoredMatrix> Container::FindQuantized(std::string_view name, const Store
                 Place(tensor, name), name, kScalesSuffix);
   }
   std::optional<std::string_view> stamp;
-  if (const auto found = stamps_.find(name); found != stamps_.end() && !IsRoutedExpert(name)) {
+  if (const auto found = IsRoutedExpert(name) ? stamps_.end() : stamps_.find(name);
+      found != stamps_.end()) {
     stamp = found->second;
   }
-  const QuantizedBytes bytes{rows, cols, tensor.bytes, scales->second.bytes};
-  COLI_ASSIGN_OR_RETURN(const Format format, RecognizeFormat(bytes, stamp, Place(tensor, name)));
+  const auto format = RecognizeFormat({rows, cols, tensor.bytes, scales->second.bytes}, stamp);
+  if (!format) {
+    return Wrap(format.error(), Place(tensor, name));
+  }
   if (scales->second.dtype != DType::kF32) {
     return Fail(ErrorCode::kCorrupt, "{}: expected F32 scales, found {}",
                 Place(scales->second, scales->first), Describe(scales->second));
   }
-  return StoredMatrix{std::string(name),       format, rows, cols, ExtentOf(tensor),
+  return StoredMatrix{std::string(name),       *format, rows, cols, ExtentOf(tensor),
                       ExtentOf(scales->second)};
 }
 

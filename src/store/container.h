@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -104,7 +105,8 @@ class Container {
   Result<WeightView> Read(const StoredMatrix& matrix, std::span<std::byte> destination) const;
   static uint64_t PackedBytes(const StoredMatrix& matrix);
 
-  const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
+  // By name, in no particular order; the files have them in the order of their bytes.
+  const std::unordered_map<std::string_view, StoredTensor>& tensors() const { return tensors_; }
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
   uint64_t total_bytes() const;  // of all files
   const std::filesystem::path& directory() const { return directory_; }
@@ -112,8 +114,8 @@ class Container {
  private:
   std::filesystem::path directory_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
-  std::map<std::string, StoredTensor, std::less<>> tensors_;
-  std::map<std::string, std::string, std::less<>> stamps_;  // tensor name -> format name
+  std::unordered_map<std::string_view, StoredTensor> tensors_;  // names are those of the headers
+  std::map<std::string, std::string, std::less<>> stamps_;      // tensor name -> format name
 
   Status AddFile(const std::filesystem::path& path);
   Status AddStamps(const SafetensorsFile& file);

@@ -22,6 +22,7 @@ class GivenWorth final : public CachePolicy {
  public:
   explicit GivenWorth(const std::map<ExpertKey, double>& worth) : worth_(worth) {}
   void Prepare(std::span<const size_t>) override {}
+  uint64_t MemoryBytes(std::span<const size_t>) const override { return 0; }
   void OnRoute(LayerId, std::span<const float>) override {}
   void OnUse(ExpertKey) override {}
   void OnInsert(ExpertKey key) override { residents_.insert(key); }

@@ -48,43 +48,32 @@ std::vector<std::vector<uint64_t>> CostsOf(const ExpertDirectory& directory) {
   return costs;
 }
 
-// Of a directory: what all experts take, the largest one, and most of them.
-struct Sizes {
-  uint64_t all = 0;
-  uint64_t largest = 0;
-  uint64_t common = 0;
-  size_t experts = 0;
-  size_t widest_layer = 0;  // experts
+}  // namespace
 
-  explicit Sizes(const ExpertDirectory& directory) {
-    std::map<uint64_t, size_t> count_by_cost;
-    for (const auto& layer : CostsOf(directory)) {
-      experts += layer.size();
-      widest_layer = std::max(widest_layer, layer.size());
-      for (const uint64_t cost : layer) {
-        all += cost;
-        ++count_by_cost[cost];
-      }
-    }
-    if (!count_by_cost.empty()) {
-      largest = count_by_cost.rbegin()->first;
-      common = std::ranges::max_element(count_by_cost, [](const auto& a, const auto& b) {
-                 return a.second < b.second;
-               })->first;
+ExpertStore::Sizes::Sizes(const std::vector<std::vector<uint64_t>>& costs) {
+  std::map<uint64_t, size_t> count_by_cost;
+  for (const auto& layer : costs) {
+    experts += layer.size();
+    widest_layer = std::max(widest_layer, layer.size());
+    for (const uint64_t cost : layer) {
+      all += cost;
+      ++count_by_cost[cost];
     }
   }
-};
-
-// What residents may take of a budget.
-uint64_t CapacityOf(uint64_t budget, const ExpertStoreOptions& options, const Sizes& sizes) {
-  if (options.reader.max_experts) {
-    budget = std::min(budget, *options.reader.max_experts * sizes.largest);
+  if (!count_by_cost.empty()) {
+    largest = count_by_cost.rbegin()->first;
+    common = std::ranges::max_element(count_by_cost, [](const auto& a, const auto& b) {
+               return a.second < b.second;
+             })->first;
   }
-  return budget -
-         ExpertStore::RoomForReads(budget, sizes.all, sizes.largest, options.batch_experts);
 }
 
-}  // namespace
+uint64_t ExpertStore::CapacityOf(uint64_t budget) const {
+  if (options_.reader.max_experts) {
+    budget = std::min(budget, *options_.reader.max_experts * sizes_.largest);
+  }
+  return budget - RoomForReads(budget, sizes_.all, sizes_.largest, options_.batch_experts);
+}
 
 // --- creation ---
 
@@ -111,19 +100,16 @@ ExpertStore::ExpertStore(const ExpertStoreOptions& options, ExpertDirectory dire
                          std::unique_ptr<IoEngine> io, std::unique_ptr<CachePolicy> policy)
     : options_(options),
       reader_(options.reader, std::move(directory), std::move(io)),
-      cache_(CostsOf(reader_.directory()),
-             CapacityOf(options.reader.budget_bytes, options, Sizes(reader_.directory())),
+      sizes_(CostsOf(reader_.directory())),
+      cache_(CostsOf(reader_.directory()), CapacityOf(options.reader.budget_bytes),
              std::move(policy)),
       lookahead_(options.lookahead) {
-  const Sizes sizes(reader_.directory());
-  all_bytes_ = sizes.all;
-  slot_bytes_ = sizes.largest;
-  if (sizes.experts > 0) {
-    slots_ = std::min({sizes.experts, options.reader.max_experts.value_or(sizes.experts),
-                       static_cast<size_t>(options.reader.budget_bytes / sizes.common)});
+  if (sizes_.experts > 0) {
+    slots_ = std::min({sizes_.experts, options.reader.max_experts.value_or(sizes_.experts),
+                       static_cast<size_t>(options.reader.budget_bytes / sizes_.common)});
   }
-  asked_in_.assign(sizes.widest_layer, 0);
-  sweep_keeps_.assign(sizes.widest_layer, false);
+  asked_in_.assign(sizes_.widest_layer, 0);
+  sweep_keeps_.assign(sizes_.widest_layer, false);
 }
 
 ExpertStore::~ExpertStore() = default;
@@ -195,7 +181,7 @@ void ExpertStore::Ask(size_t i) {
   }
   StopWarming(*slot);
   if (reader_.loaded(*slot)) {
-    ready_.push_back({i, Part::kWhole});
+    ready_.push_back({i, Part::kWhole, /*resident=*/true});
   } else {
     ++reading_;
     reader_.Promote(*slot);
@@ -255,7 +241,7 @@ void ExpertStore::WaitForArrival() {
 }
 
 ExpertStore::Ready ExpertStore::HandOut() {
-  const auto [i, part] = ready_.front();
+  const auto [i, part, resident] = ready_.front();
   ready_.pop_front();
   const size_t slot = *reader_.Find(BatchKey(i));
   if (part == Part::kGateUp) {
@@ -266,7 +252,7 @@ ExpertStore::Ready ExpertStore::HandOut() {
   if (reader_.slots_being_read() > 0) {
     computing_ = Computing{Clock::now(), reader_.io().stats().busy_us};
   }
-  return {i, part, Lease(this, slot)};
+  return {i, part, Lease(this, slot), resident};
 }
 
 // The caller has computed since the last expert was handed out: how long was the drive busy?
@@ -441,10 +427,10 @@ void ExpertStore::ChooseForSweep() {
   const size_t experts = reader_.directory()[Index(layer_)].size();
   const uint64_t capacity = cache_.capacity_bytes();
   const size_t share =
-      capacity >= all_bytes_
+      capacity >= sizes_.all
           ? experts
           : static_cast<size_t>(static_cast<double>(experts) * static_cast<double>(capacity) /
-                                static_cast<double>(all_bytes_));
+                                static_cast<double>(sizes_.all));
   by_worth_.clear();
   for (size_t e = 0; e < experts; ++e) {
     const ExpertId id{static_cast<int32_t>(e)};
@@ -458,12 +444,10 @@ void ExpertStore::ChooseForSweep() {
 }
 
 void ExpertStore::SetBudget(uint64_t bytes) {
-  COLI_CHECK(bytes >= slot_bytes_);
+  COLI_CHECK(bytes >= sizes_.largest);
   reader_.SetBudget(bytes);
   victims_.clear();
-  cache_.SetCapacity(
-      CapacityOf(bytes, options_, Sizes(reader_.directory())),
-      [this](ExpertKey key) { return IsNeeded(key); }, victims_);
+  cache_.SetCapacity(CapacityOf(bytes), [this](ExpertKey key) { return IsNeeded(key); }, victims_);
   VacateVictims();
 }
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -94,6 +95,7 @@ class ExpertStore {
     size_t index;  // into the ids given to Begin
     Part part;
     Lease lease;
+    bool resident;  // was in memory when the batch began
   };
 
   // The extents of `directory` are those of an open Container that outlives the store.
@@ -141,10 +143,17 @@ class ExpertStore {
   // memory, so are all that are left.
   static constexpr uint64_t kMaxWarmFailures = 3;
   void Warm(std::vector<ExpertKey> keys);
-  // Experts still to be warmed. Somebody must call Pump now and then while there are any.
-  size_t left_to_warm() const { return warm_.size() - next_warm_; }
   // Why the first one that failed since the last call did.
   std::optional<Error> TakeWarmingError() { return std::exchange(warming_error_, std::nullopt); }
+  // Experts still to be warmed, those on their way included. Somebody must call Pump now and then
+  // while there are any.
+  size_t left_to_warm() const { return warm_.size() - next_warm_ + warming_; }
+  // Of the experts to be warmed that there is room for, and of those that are there. Thread-safe.
+  struct WarmBytes {
+    uint64_t done;
+    uint64_t total;
+  };
+  WarmBytes warm_bytes() const { return {warm_done_bytes_, warm_total_bytes_}; }
   // Takes in what has arrived and starts what can be started; never blocks.
   void Pump();
 
@@ -152,14 +161,14 @@ class ExpertStore {
   // use when they are given back.
   void SetBudget(uint64_t bytes);
   uint64_t budget_bytes() const { return reader_.budget_bytes(); }
-  uint64_t least_budget_bytes() const { return slot_bytes_; }
+  uint64_t least_budget_bytes() const { return sizes_.largest; }
 
   ExpertStoreStats stats() const;
   const ExpertCache& cache() const { return cache_; }
   // Experts that fit at once, if all are of the commonest size; and of all sizes what the largest
   // one takes.
   size_t slots() const { return slots_; }
-  uint64_t slot_bytes() const { return slot_bytes_; }
+  uint64_t slot_bytes() const { return sizes_.largest; }
   // Slots that hold an expert or wait for one.
   size_t used_slots() const { return reader_.used_slots(); }
   // Memory taken now; at most the budget and the staging room.
@@ -188,9 +197,21 @@ class ExpertStore {
     uint64_t io_busy_us;
   };
 
+  // What experts take in memory, added up once.
+  struct Sizes {
+    explicit Sizes(const std::vector<std::vector<uint64_t>>& costs);
+    uint64_t all = 0;
+    uint64_t largest = 0;
+    uint64_t common = 0;  // of most of them
+    size_t experts = 0;
+    size_t widest_layer = 0;  // experts
+  };
+
   ExpertStore(const ExpertStoreOptions& options, ExpertDirectory directory,
               std::unique_ptr<IoEngine> io, std::unique_ptr<CachePolicy> policy);
 
+  // What residents may take of a budget.
+  uint64_t CapacityOf(uint64_t budget) const;
   ExpertKey BatchKey(size_t index) const { return {layer_, batch_[index]}; }
   bool InBatch(ExpertKey key) const;
   bool IsNeeded(ExpertKey key) const;  // leased or to be handed out
@@ -223,15 +244,15 @@ class ExpertStore {
   bool DropOneGuess();
   void WarmMore();
   void CountWarmFailure(const Error& error);
-  void EndWarming() { next_warm_ = warm_.size(); }
+  void EndWarming();
   void StopWarming(size_t slot, bool arrived = false);
+  void CountWarm(uint64_t bytes);
 
   const ExpertStoreOptions options_;
   ExpertReader reader_;
+  const Sizes sizes_;
   ExpertCache cache_;
   Lookahead lookahead_;
-  uint64_t all_bytes_ = 0;   // of all experts
-  uint64_t slot_bytes_ = 0;  // of the largest one
   size_t slots_ = 0;
 
   std::vector<Use> uses_;  // by slot of the reader
@@ -248,6 +269,7 @@ class ExpertStore {
   struct ReadyPart {
     size_t index;
     Part part;
+    bool resident = false;
   };
   Fifo<ReadyPart> ready_;
   Fifo<size_t> waiting_;  // have no slot yet
@@ -267,6 +289,8 @@ class ExpertStore {
   size_t warming_ = 0;          // being read
   uint64_t warm_failures_ = 0;  // since Warm was called
   std::optional<Error> warming_error_;
+  std::atomic<uint64_t> warm_done_bytes_ = 0;
+  std::atomic<uint64_t> warm_total_bytes_ = 0;
 
   ExpertStoreStats stats_;
 };

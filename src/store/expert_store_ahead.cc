@@ -101,17 +101,41 @@ void ExpertStore::Warm(std::vector<ExpertKey> keys) {
   warm_ = std::move(keys);
   next_warm_ = 0;
   warm_failures_ = 0;
+  const uint64_t room =
+      cache_.capacity_bytes() - std::min(cache_.capacity_bytes(), cache_.resident_bytes());
+  uint64_t total = 0;
+  for (const ExpertKey key : warm_) {
+    const uint64_t cost = ExpertReader::SlotBytes(reader_.Record(key));
+    if (cost > room - total) {
+      break;
+    }
+    total += cost;
+  }
+  warm_done_bytes_ = 0;
+  warm_total_bytes_ = total;
   WarmMore();
 }
 
+// Room that others took before it could be warmed is not waited for.
+void ExpertStore::CountWarm(uint64_t bytes) {
+  const uint64_t total = warm_total_bytes_;
+  warm_done_bytes_ = left_to_warm() == 0 ? total : std::min(total, warm_done_bytes_ + bytes);
+}
+
+void ExpertStore::EndWarming() {
+  next_warm_ = warm_.size();
+  CountWarm(0);
+}
+
 void ExpertStore::WarmMore() {
-  while (left_to_warm() > 0 && warming_ < kWarmAtOnce && waiting_.empty()) {
+  while (next_warm_ < warm_.size() && warming_ < kWarmAtOnce && waiting_.empty()) {
     const ExpertKey key = warm_[next_warm_];
+    const uint64_t cost = ExpertReader::SlotBytes(reader_.Record(key));
     if (reader_.Find(key)) {
       ++next_warm_;
+      CountWarm(cost);
       continue;
     }
-    const uint64_t cost = ExpertReader::SlotBytes(reader_.Record(key));
     const bool fits = cache_.resident_bytes() + (warming_ + 1) * cost <= cache_.capacity_bytes();
     if (!fits) {
       return EndWarming();
@@ -149,6 +173,7 @@ void ExpertStore::StopWarming(size_t slot, bool arrived) {
     use.warming = false;
     use.warmed = arrived;
     --warming_;
+    CountWarm(reader_.cost(slot));
     stats_.warmed += arrived ? 1U : 0U;
   }
 }

@@ -31,18 +31,19 @@ class Hash {
 
 int64_t ModelFingerprint(const Container& container) {
   Hash hash;
-  for (const auto& file : container.files()) {
+  for (const auto& file : container.files()) {  // in the order of names
     hash.Text(std::filesystem::path(file->file().path()).filename().string());
     hash.Number(file->file().size());
-  }
-  for (const auto& [name, tensor] : container.tensors()) {  // in the order of names
-    hash.Text(name);
-    hash.Text(Name(tensor.dtype));
-    hash.Number(tensor.shape.size());
-    for (const uint64_t dimension : tensor.shape) {
-      hash.Number(dimension);
+    hash.Number(file->header().entries().size());
+    for (const auto& entry : file->header().entries()) {  // in the order of bytes
+      hash.Text(entry.name);
+      hash.Text(Name(entry.dtype));
+      hash.Number(entry.shape.size());
+      for (const uint64_t dimension : entry.shape) {
+        hash.Number(dimension);
+      }
+      hash.Number(entry.begin);
     }
-    hash.Number(tensor.offset);
   }
   return hash.value();
 }

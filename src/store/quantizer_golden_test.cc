@@ -98,11 +98,12 @@ TEST(QuantizerGoldens, BytesEqualThoseOfTheIndependentImplementation) {
       continue;
     }
     SCOPED_TRACE(name);
-    const std::string stem = name.substr(0, name.size() - kCodes.size());
+    const std::string stem(name.substr(0, name.size() - kCodes.size()));
     const size_t dot = stem.find('.');
     const Format format = FormatOf(std::string_view(stem).substr(dot + 1));
     const Matrix matrix = Values(*container, stem.substr(0, dot).append(kValues));
-    const Quantized expected{Bytes(*container, name), Bytes(*container, stem + ".scales")};
+    const Quantized expected{Bytes(*container, std::string(name)),
+                             Bytes(*container, stem + ".scales")};
 
     EXPECT_EQ(AtOnce(format, matrix), expected);
     EXPECT_EQ(ByThreads(format, matrix), expected);

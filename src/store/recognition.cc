@@ -104,8 +104,7 @@ std::optional<Format> AsStamped(FormatId stamped, const QuantizedBytes& q) {
   return std::nullopt;
 }
 
-Result<Format> Agree(Format recognized, std::string_view stamp, const QuantizedBytes& q,
-                     std::string_view place) {
+Result<Format> Agree(Format recognized, std::string_view stamp, const QuantizedBytes& q) {
   const std::optional<FormatId> stamped = FindFormat(stamp);
   if (stamped == recognized.id) {
     return recognized;
@@ -114,32 +113,31 @@ Result<Format> Agree(Format recognized, std::string_view stamp, const QuantizedB
     return *format;
   }
   return Fail(ErrorCode::kCorrupt,
-              "{}: expected {} as its stamp says, found {} + {} bytes, which for [{}, {}] is {}",
-              place, stamp, q.code_bytes, q.scale_bytes, q.rows, q.cols, Info(recognized).name);
+              "expected {} as its stamp says, found {} + {} bytes, which for [{}, {}] is {}", stamp,
+              q.code_bytes, q.scale_bytes, q.rows, q.cols, Info(recognized).name);
 }
 
 }  // namespace
 
 bool IsKnownFormatName(std::string_view name) { return FindFormat(name) || IsForeign(name); }
 
-Result<Format> RecognizeFormat(const QuantizedBytes& found, std::optional<std::string_view> stamp,
-                               std::string_view place) {
+Result<Format> RecognizeFormat(const QuantizedBytes& found, std::optional<std::string_view> stamp) {
   const auto unsupported = [&](std::string_view name) {
     return Fail(ErrorCode::kUnsupported,
-                "{}: format {} is not implemented in containers ([{}, {}], {} + {} bytes)", place,
-                name, found.rows, found.cols, found.code_bytes, found.scale_bytes);
+                "format {} is not implemented in containers ([{}, {}], {} + {} bytes)", name,
+                found.rows, found.cols, found.code_bytes, found.scale_bytes);
   };
   if (stamp && IsForeign(*stamp)) {
     return unsupported(*stamp);
   }
   if (const std::optional<Format> recognized = FindByBytes(found)) {
-    return stamp ? Agree(*recognized, *stamp, found, place) : *recognized;
+    return stamp ? Agree(*recognized, *stamp, found) : *recognized;
   }
   if (const std::string_view foreign = FindForeign(found); !foreign.empty()) {
     return unsupported(foreign);
   }
-  return Fail(ErrorCode::kCorrupt, "{}: expected for [{}, {}] {}; found {} + {} bytes", place,
-              found.rows, found.cols, Expectations(found), found.code_bytes, found.scale_bytes);
+  return Fail(ErrorCode::kCorrupt, "expected for [{}, {}] {}; found {} + {} bytes", found.rows,
+              found.cols, Expectations(found), found.code_bytes, found.scale_bytes);
 }
 
 }  // namespace coli

@@ -22,14 +22,12 @@ struct QuantizedBytes {
   uint64_t scale_bytes = 0;
 };
 
-// `stamp`: the format's name in the file's metadata; `place`: "<file>: tensor <name>", for errors.
-// Formats are asked for their byte counts in this order: int8-row; int4-grouped, finest group
-// first; int4-row; int2-row; int3-g64; fp8-e4m3-b128. Where both forms of int4 fit (one group per
-// row), they mean the same numbers. Where int8 and fp8 fit, only a stamp can say fp8. Errors:
-// kUnsupported for a format that is known by name only; kCorrupt when nothing fits or the stamp
-// says otherwise.
-Result<Format> RecognizeFormat(const QuantizedBytes& found, std::optional<std::string_view> stamp,
-                               std::string_view place);
+// `stamp`: the format's name in the file's metadata. Formats are asked for their byte counts in
+// this order: int8-row; int4-grouped, finest group first; int4-row; int2-row; int3-g64;
+// fp8-e4m3-b128. Where both forms of int4 fit (one group per row), they mean the same numbers.
+// Where int8 and fp8 fit, only a stamp can say fp8. Errors do not say where: kUnsupported for a
+// format that is known by name only; kCorrupt when nothing fits or the stamp says otherwise.
+Result<Format> RecognizeFormat(const QuantizedBytes& found, std::optional<std::string_view> stamp);
 
 // Names that a stamp may hold, implemented or not.
 bool IsKnownFormatName(std::string_view name);

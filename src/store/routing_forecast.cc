@@ -14,21 +14,34 @@ constexpr size_t kMostExpertsToLearn = 512;  // the weights are 8 bytes for each
 constexpr float kLeast = 0.5F;               // of what the average says
 constexpr float kMost = 2.0F;
 
+size_t InputsPerSource(size_t experts, const ScoreParameters& parameters) {
+  return parameters.rate > 0 && experts <= kMostExpertsToLearn ? std::min(kInputs, experts) : 0;
+}
+
+size_t Weights(size_t experts, size_t inputs_per_source) {
+  return inputs_per_source > 0 ? 2 * experts * experts : 0;
+}
+
 }  // namespace
+
+uint64_t RoutingForecast::Bytes(size_t experts, const ScoreParameters& parameters) {
+  const size_t inputs = InputsPerSource(experts, parameters);
+  return Weights(experts, inputs) * sizeof(float) + 2 * inputs * sizeof(Input) +
+         experts * (5 * sizeof(float) + sizeof(size_t));
+}
 
 RoutingForecast::RoutingForecast(size_t experts, const ScoreParameters& parameters)
     : decay_(static_cast<float>(parameters.decay)),
       sharpness_(static_cast<float>(1.0 / parameters.temperature)),
       rate_(static_cast<float>(parameters.rate)),
       experts_per_token_(std::min(parameters.experts_per_token, experts)),
-      inputs_per_source_(
-          parameters.rate > 0 && experts <= kMostExpertsToLearn ? std::min(kInputs, experts) : 0),
+      inputs_per_source_(InputsPerSource(experts, parameters)),
       shares_(experts),
       averages_(experts),
       predicted_(experts),
       expected_(experts),
       chosen_(experts),
-      weights_(inputs_per_source_ > 0 ? 2 * experts * experts : 0),
+      weights_(Weights(experts, inputs_per_source_)),
       order_(experts) {
   inputs_.reserve(2 * inputs_per_source_);
   std::iota(order_.begin(), order_.end(), size_t{0});

@@ -22,6 +22,8 @@ namespace coli {
 class RoutingForecast {
  public:
   RoutingForecast(size_t experts, const ScoreParameters& parameters);
+  // Bytes that one takes.
+  static uint64_t Bytes(size_t experts, const ScoreParameters& parameters);
 
   // The selection scores of the next token; -inf for experts that could not be selected.
   void Observe(std::span<const float> scores);

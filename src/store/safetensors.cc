@@ -240,17 +240,17 @@ Result<SafetensorsHeader> SafetensorsHeader::Parse(std::span<const std::byte> he
   const std::string_view text(reinterpret_cast<const char*>(header.data()), header.size());
   const JsonLimits limits{
       .max_bytes = kMaxHeaderBytes, .max_depth = 3, .max_values = size_t{4} << 20};
-  COLI_ASSIGN_OR_RETURN(const Json json, ParseJson(text, source, limits));
-
   SafetensorsHeader result;
-  for (const auto& [name, value] : json.items()) {
+  const auto take = [&](const std::string& name, const Json& value) -> Status {
     if (name == "__metadata__") {
       COLI_ASSIGN_OR_RETURN(result.metadata_, ParseMetadata(value, source));
     } else {
       COLI_ASSIGN_OR_RETURN(Entry entry, ParseEntry(name, value, source));
       result.entries_.push_back(std::move(entry));
     }
-  }
+    return Ok();
+  };
+  COLI_RETURN_IF_ERROR(ParseJsonMembers(text, source, limits, take));
   std::ranges::sort(result.entries_, {}, [](const Entry& entry) {
     return std::tie(entry.begin, entry.end, entry.name);
   });

@@ -35,6 +35,14 @@ void UsageCounter::Prepare(std::span<const size_t> experts_by_layer) {
   policy_->Prepare(experts_by_layer);
 }
 
+uint64_t UsageCounter::MemoryBytes(std::span<const size_t> experts_by_layer) const {
+  uint64_t bytes = policy_->MemoryBytes(experts_by_layer);
+  for (const size_t experts : experts_by_layer) {
+    bytes += sizeof(Layer) + experts * sizeof(ExpertUsage);
+  }
+  return bytes;
+}
+
 void UsageCounter::OnRoute(LayerId layer, std::span<const float> scores) {
   policy_->OnRoute(layer, scores);
   const auto index = static_cast<size_t>(Raw(layer));

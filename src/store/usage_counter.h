@@ -24,6 +24,7 @@ class UsageCounter final : public CachePolicy {
   std::vector<size_t> experts_by_layer() const;
 
   void Prepare(std::span<const size_t> experts_by_layer) override;
+  uint64_t MemoryBytes(std::span<const size_t> experts_by_layer) const override;
   void OnRoute(LayerId layer, std::span<const float> scores) override;
   void OnUse(ExpertKey key) override;
   void OnInsert(ExpertKey key) override { policy_->OnInsert(key); }

@@ -9,6 +9,11 @@ void WorthTable::Prepare(std::span<const size_t> experts_by_layer) {
   least_.assign(numbers_.layers(), kNone);
 }
 
+uint64_t WorthTable::Bytes(std::span<const size_t> experts_by_layer) {
+  const ExpertNumbers numbers(experts_by_layer);
+  return numbers.experts() * (sizeof(float) + sizeof(char)) + numbers.layers() * sizeof(size_t);
+}
+
 void WorthTable::SetResident(ExpertKey key, bool resident) {
   const size_t number = numbers_(key);
   COLI_CHECK((resident_[number] != 0) != resident);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@ namespace coli {
 class WorthTable {
  public:
   void Prepare(std::span<const size_t> experts_by_layer);
+  static uint64_t Bytes(std::span<const size_t> experts_by_layer);  // that Prepare takes
 
   float Worth(ExpertKey key) const { return worth_[numbers_(key)]; }
   // Changes the worth of a layer's experts: change(std::span<float>), by expert.

@@ -31,7 +31,7 @@ Part PartOf(std::string_view tensor, DType dtype) {
 std::string IndexOf(const Container& container) {
   Json map = Json::object();
   for (const auto& [name, tensor] : container.tensors()) {
-    map[name] = fs::path(tensor.file->path()).filename().string();
+    map[std::string(name)] = fs::path(tensor.file->path()).filename().string();
   }
   return Json{{"metadata", {{"total_size", container.total_bytes()}}}, {"weight_map", map}}.dump(1);
 }

@@ -12,6 +12,10 @@ class LfuPolicy final : public CachePolicy {
     counts_.Prepare(experts_by_layer);
   }
 
+  uint64_t MemoryBytes(std::span<const size_t> experts_by_layer) const override {
+    return WorthTable::Bytes(experts_by_layer);
+  }
+
   void OnRoute(LayerId layer, std::span<const float>) override {
     counts_.Update(layer, [&](std::span<float> counts) {
       for (float& count : counts) {

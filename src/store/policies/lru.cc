@@ -23,6 +23,10 @@ class LruPolicy final : public CachePolicy {
     nodes_[end()].older = nodes_[end()].newer = end();
   }
 
+  uint64_t MemoryBytes(std::span<const size_t> experts_by_layer) const override {
+    return ExpertNumbers(experts_by_layer).experts() * sizeof(Node);
+  }
+
   void OnRoute(LayerId, std::span<const float>) override {}
 
   void OnUse(ExpertKey key) override {

@@ -34,6 +34,14 @@ class ScorePolicy final : public CachePolicy {
     }
   }
 
+  uint64_t MemoryBytes(std::span<const size_t> experts_by_layer) const override {
+    uint64_t bytes = WorthTable::Bytes(experts_by_layer);
+    for (const size_t experts : experts_by_layer) {
+      bytes += RoutingForecast::Bytes(experts, parameters_);
+    }
+    return bytes;
+  }
+
   void OnRoute(LayerId layer, std::span<const float> scores) override {
     RoutingForecast& forecast = forecasts_[static_cast<size_t>(Raw(layer))];
     forecast.Observe(scores);
