@@ -89,8 +89,10 @@ OrderedJson PartsJson(const MemoryPlan& plan, const ModelFacts& facts) {
           {"sequences", plan.sequences},
           {"scratch_bytes", plan.scratch_bytes},
           {"staging_bytes", plan.staging_bytes},
+          {"policy_bytes", plan.policy_bytes},
           {"expert_cache_bytes", plan.expert_cache_bytes},
-          {"experts_cached", ExpertsIn(facts, plan.expert_cache_bytes)},
+          {"reads_bytes", plan.reads_bytes},
+          {"experts_cached", ExpertsIn(facts, plan.resident_bytes())},
           {"experts", facts.expert_count},
           {"context", plan.context},
           {"prefill_rows", plan.prefill_rows}};
@@ -158,7 +160,7 @@ std::string MemoryRows(const PlanReport& report, const EngineOptions& options) {
 }
 
 std::string PartRows(const MemoryPlan& plan, const ModelFacts& facts) {
-  const uint64_t cached = ExpertsIn(facts, plan.expert_cache_bytes);
+  const uint64_t cached = ExpertsIn(facts, plan.resident_bytes());
   const uint64_t all = std::max<uint64_t>(facts.expert_count, 1);
   return FactLine("planned", FormatBytes(plan.total())) +
          FactLine("  program", FormatBytes(plan.program_bytes)) +
@@ -178,9 +180,15 @@ std::string PartRows(const MemoryPlan& plan, const ModelFacts& facts) {
               ? ""
               : FactLine("  staging", fmt::format("{} for experts on their way to their format",
                                                   FormatBytes(plan.staging_bytes)))) +
+         FactLine("  routing", fmt::format("{} for what is learned about experts",
+                                           FormatBytes(plan.policy_bytes))) +
+         (plan.reads_bytes == 0
+              ? ""
+              : FactLine("  reads", fmt::format("{} for experts that are being read",
+                                                FormatBytes(plan.reads_bytes)))) +
          FactLine("  experts",
-                  fmt::format("{}: {} of {} ({:.0f} %)", FormatBytes(plan.expert_cache_bytes),
-                              cached, facts.expert_count,
+                  fmt::format("{}: {} of {} ({:.0f} %)", FormatBytes(plan.resident_bytes()), cached,
+                              facts.expert_count,
                               100.0 * static_cast<double>(cached) / static_cast<double>(all)));
 }
 
@@ -201,7 +209,7 @@ std::string ContextRows(const PlanReport& report) {
     text += FactLine(fmt::format("{} tokens", row.context),
                      row.plan ? fmt::format("{} KV cache, room for {} experts",
                                             FormatBytes(row.plan->kv_bytes_per_sequence),
-                                            ExpertsIn(report.facts, row.plan->expert_cache_bytes))
+                                            ExpertsIn(report.facts, row.plan->resident_bytes()))
                               : std::string("does not fit"));
   }
   return text.empty() ? text : "by context\n" + text;

@@ -13,7 +13,7 @@ std::string FormatSpeed(double bytes_per_s) {
 
 double CachedShare(const PlanInputs& inputs, const MemoryPlan& plan) {
   return inputs.expert_bytes == 0 ? 1
-                                  : static_cast<double>(plan.expert_cache_bytes) /
+                                  : static_cast<double>(plan.resident_bytes()) /
                                         static_cast<double>(inputs.expert_bytes);
 }
 

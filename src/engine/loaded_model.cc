@@ -48,6 +48,14 @@ Result<std::optional<Format>> ResolveFormat(const char* option, const std::strin
   return format;
 }
 
+std::vector<size_t> ExpertsByLayer(const ExpertDirectory& experts) {
+  std::vector<size_t> counts;
+  for (const auto& layer : experts) {
+    counts.push_back(layer.size());
+  }
+  return counts;
+}
+
 // Those that experts lie in, each once.
 std::vector<const File*> FilesOf(const ExpertDirectory& experts) {
   std::vector<const File*> files;
@@ -98,6 +106,7 @@ PlanInputs InputsOfPlan(const EngineOptions& options, const Container& container
   inputs.largest_expert_bytes = catalog.largest_expert_bytes;
   inputs.largest_staging_bytes = catalog.largest_staging_bytes;
   inputs.largest_conversion_bytes = catalog.largest_conversion_bytes;
+  inputs.policy_bytes = PolicyBytes(options.cache_policy, ExpertsByLayer(catalog.experts));
   inputs.available_bytes = AvailableMemoryBytes();
   inputs.tensors = container.tensors().size();
   inputs.threads = ResolveThreads(options);
@@ -153,7 +162,7 @@ Status LoadedModel::Build(const EngineOptions& options, const Progress& progress
   store.reader.staging_bytes = plan_.staging_bytes;
   store.reader.pool = pool_.get();
   store.reader.poison = store.reader.poison || options.poison_released;
-  store.batch_experts = size_t{config_.router.experts_per_token} * plan_.sequences;
+  store.batch_experts = DecodeExperts(config_, plan_.sequences);
   store.lookahead = options.lookahead;
   COLI_ASSIGN_OR_RETURN(experts_, ExpertStore::Create(store, std::move(catalog.experts),
                                                       std::move(reads), std::move(policy)));

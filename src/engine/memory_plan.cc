@@ -5,6 +5,8 @@
 
 #include "base/checked_math.h"
 #include "model/kv_cache.h"
+#include "store/expert_store.h"
+#include "store/usage_counter.h"
 
 namespace coli {
 namespace {
@@ -44,7 +46,7 @@ tl::unexpected<Error> DoesNotFit(const MemoryPlan& least) {
               Mebibytes(least.total()), Mebibytes(least.dense_bytes),
               Mebibytes(least.kv_bytes_per_sequence), least.context, Mebibytes(least.scratch_bytes),
               Mebibytes(least.expert_cache_bytes + least.staging_bytes),
-              Mebibytes(least.program_bytes), least.budget_bytes / kMiB);
+              Mebibytes(least.program_bytes + least.policy_bytes), least.budget_bytes / kMiB);
 }
 
 }  // namespace
@@ -56,6 +58,15 @@ ForwardOptions StepLimits(const EngineOptions& options, uint32_t prefill_rows, u
   limits.context = context;
   limits.explicit_attention = options.attention == AttentionForm::kExplicit;
   return limits;
+}
+
+size_t DecodeExperts(const ModelConfig& config, uint32_t sequences) {
+  return size_t{config.router.experts_per_token} * sequences;
+}
+
+uint64_t PolicyBytes(std::string_view policy, std::span<const size_t> experts_by_layer) {
+  auto made = MakeCachePolicy(policy);
+  return made ? UsageCounter(*std::move(made)).MemoryBytes(experts_by_layer) : 0;
 }
 
 Result<uint32_t> ResolveContext(const ModelConfig& config, const EngineOptions& options) {
@@ -88,6 +99,7 @@ Result<MemoryPlan> LeastPlan(const ModelConfig& config, const PlanInputs& inputs
   plan.sequences = 1;
   plan.staging_bytes = kStagedExperts * inputs.largest_staging_bytes +
                        inputs.threads * inputs.largest_conversion_bytes;
+  plan.policy_bytes = inputs.policy_bytes;
   plan.expert_cache_bytes = inputs.largest_expert_bytes;
   return plan;
 }
@@ -141,6 +153,9 @@ Result<MemoryPlan> PlanMemory(const ModelConfig& config, const PlanInputs& input
   const uint64_t wanted = ExpertBytesWanted(inputs, options);
   plan.expert_cache_bytes =
       std::max(plan.expert_cache_bytes, std::min(plan.expert_cache_bytes + left, wanted));
+  plan.reads_bytes =
+      ExpertStore::RoomForReads(plan.expert_cache_bytes, inputs.expert_bytes,
+                                inputs.largest_expert_bytes, DecodeExperts(config, plan.sequences));
   return plan;
 }
 

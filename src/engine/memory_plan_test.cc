@@ -49,6 +49,38 @@ TEST(MemoryPlan, RoomToConvertExpertsComesOutOfTheBudget) {
   EXPECT_LE(with->total(), 500 * kMb);
 }
 
+// A batch and half as many guesses; nothing where every expert has its place.
+TEST(MemoryPlan, ResidentsLeaveRoomForExpertsOnTheirWay) {
+  const auto few = PlanMemory(Config(), Inputs(), Budget(500 * kMb));
+  const auto all = PlanMemory(Config(), Inputs(), Budget(20000 * kMb));
+
+  ASSERT_TRUE(few.has_value() && all.has_value());
+  const size_t batch = DecodeExperts(Config(), few->sequences);
+  EXPECT_EQ(few->reads_bytes, (batch + batch / 2) * 2 * kMb);
+  EXPECT_EQ(few->resident_bytes(), few->expert_cache_bytes - few->reads_bytes);
+  EXPECT_EQ(all->reads_bytes, 0U);
+}
+
+TEST(MemoryPlan, WhatIsLearnedAboutExpertsComesOutOfTheBudget) {
+  PlanInputs inputs = Inputs();
+  inputs.policy_bytes = 40 * kMb;
+  const auto without = PlanMemory(Config(), Inputs(), Budget(500 * kMb));
+  const auto with = PlanMemory(Config(), inputs, Budget(500 * kMb));
+
+  ASSERT_TRUE(without.has_value() && with.has_value());
+  EXPECT_EQ(with->expert_cache_bytes, without->expert_cache_bytes - 40 * kMb);
+  EXPECT_LE(with->total(), 500 * kMb);
+}
+
+// 75 layers of GLM-5.2: two matrices of 256 x 256 floats each, and little else.
+TEST(MemoryPlan, TheForecastOfALargeModelIsCounted) {
+  const std::vector<size_t> glm(75, 256);
+  EXPECT_GE(PolicyBytes("score", glm), 75 * 2 * 256 * 256 * 4);
+  EXPECT_LE(PolicyBytes("score", glm), 42 * kMb);
+  EXPECT_LE(PolicyBytes("lru", glm), 2 * kMb);
+  EXPECT_EQ(PolicyBytes("none", glm), 0U);
+}
+
 TEST(MemoryPlan, NeverPlansMoreThanAllExperts) {
   const auto plan = PlanMemory(Config(), Inputs(), Budget(20000 * kMb));
 

@@ -1,6 +1,7 @@
 #include "measure/published_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -48,6 +49,7 @@ class Tally {
     const uint64_t slot = AlignUp(bytes / count, AlignedBuffer::kAlignment);
     facts_.inputs.largest_expert_bytes = std::max(facts_.inputs.largest_expert_bytes, slot);
     facts_.inputs.expert_bytes += slot * count;
+    facts_.inputs.policy_bytes += PolicyBytes(kDefaultCachePolicy, std::array{size_t{count}});
     facts_.expert_count += count;
   }
 
