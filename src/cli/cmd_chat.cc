@@ -119,8 +119,7 @@ class Chat {
         More();
         break;
       case ChatCommand::kStats:
-        context_.err.Write(answers_ == 0 ? "Nothing was answered yet.\n"
-                                         : WorkReport(last_stats_, all_stats_));
+        ShowStats();
         break;
       case ChatCommand::kQuit:
         left_ = true;
@@ -128,6 +127,14 @@ class Chat {
       case ChatCommand::kUnknown:
         Say(fmt::format("Unknown command {}; :help lists them.", line));
         break;
+    }
+  }
+
+  void ShowStats() {
+    context_.err.Write(answers_ == 0 ? "Nothing was answered yet.\n"
+                                     : WorkReport(last_stats_, all_stats_));
+    if (const std::string warming = WarmingText(model_.engine->warming()); !warming.empty()) {
+      Say(warming);
     }
   }
 
@@ -219,6 +226,7 @@ class Chat {
     targets.content = &context_.out;
     targets.reasoning = context_.out.facts().is_terminal ? &context_.out : nullptr;
     targets.progress = context_.notes();
+    targets.beside = [this] { return WarmingText(model_.engine->warming()); };
     return targets;
   }
 

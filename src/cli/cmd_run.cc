@@ -127,9 +127,10 @@ std::string AnswerJson(const AnswerReader& reader, const AnswerOutcome& outcome,
   return answer.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-StreamTargets ChooseTargets(CommandContext& context, bool json) {
+StreamTargets ChooseTargets(CommandContext& context, const Engine& engine, bool json) {
   StreamTargets targets;
   targets.progress = context.notes();
+  targets.beside = [&engine] { return WarmingText(engine.warming()); };
   if (!json) {
     targets.content = &context.out;
     // Standard output is the answer only; people at a terminal may follow the reasoning on the
@@ -162,7 +163,7 @@ Result<int> RunCommand(CommandContext& context) {
   const SignalWatch signals(SignalWatch::Second::kEndsUs);
   AnswerReader reader(model.text.tokenizer,
                       {raw, conversation.starts_in_reasoning(), context.options.List("stop")});
-  StreamView view(ChooseTargets(context, json));
+  StreamView view(ChooseTargets(context, *model.engine, json));
   AnswerRequest request{model.Request(context.options, std::move(prompt)),
                         {&reader, &view, &signals}};
   const uint64_t seed = request.generation.sampling.seed;

@@ -52,8 +52,12 @@ std::vector<std::string> LinesFromLongToShort(std::string_view label, uint64_t d
 }  // namespace
 
 std::string ProgressLine(std::string_view label, uint64_t done, uint64_t total, double left_s,
-                         ProgressUnit unit, uint32_t columns) {
-  for (const std::string& line : LinesFromLongToShort(label, done, total, left_s, unit)) {
+                         ProgressUnit unit, uint32_t columns, std::string_view beside) {
+  std::vector<std::string> lines = LinesFromLongToShort(label, done, total, left_s, unit);
+  if (!beside.empty()) {
+    lines.insert(lines.begin(), fmt::format("{}; {}", lines.front(), beside));
+  }
+  for (const std::string& line : lines) {
     if (line.size() <= columns) {
       return line;
     }
@@ -82,21 +86,25 @@ bool Progress::Due(double now) const {
          now - shown_s_ >= (output_->facts().rewrites_lines ? kRewrite_s : kPlainLine_s);
 }
 
-void Progress::Update(uint64_t done, uint64_t total) {
+double SecondsLeft(uint64_t done, uint64_t total, double passed_s) {
+  if (done < total / kPredictFrom || done == 0 || total == 0) {
+    return -1;
+  }
+  return static_cast<double>(total - std::min(done, total)) * passed_s / static_cast<double>(done);
+}
+
+void Progress::Update(uint64_t done, uint64_t total, std::string_view beside) {
   done_ = std::max(done_, total == 0 ? done : std::min(done, total));
   const double now = output_ == nullptr ? 0 : clock_().count();
   if (output_ == nullptr || !Due(now)) {
     return;
   }
   shown_s_ = now;
-  const double rate = static_cast<double>(done_) / (now - start_s_);
-  const double left_s = done_ < total / kPredictFrom || done_ == 0 || total == 0
-                            ? -1
-                            : static_cast<double>(total - std::min(done_, total)) / rate;
+  const double left_s = SecondsLeft(done_, total, now - start_s_);
   const bool rewrites = output_->facts().rewrites_lines;
   // One column stays free: a full line would wrap on some terminals.
   const uint32_t columns = rewrites ? output_->facts().columns - 1 : 200;
-  std::string line = ProgressLine(label_, done_, total, left_s, unit_, columns);
+  std::string line = ProgressLine(label_, done_, total, left_s, unit_, columns, beside);
   if (!rewrites) {
     output_->Write("coli: " + line + "\n");
     return;

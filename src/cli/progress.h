@@ -19,9 +19,12 @@ enum class ProgressUnit : uint8_t { kBytes, kTokens, kPrompts, kMeasurements };
 
 // "reading the prompt: 43 %, 310 of 720 tokens, 12 s left" in at most `columns`; details that do
 // not fit are left out. `done` <= `total`; total 0: nobody knows how much there is. `left_s` < 0:
-// not known yet.
+// not known yet. `beside`: what else goes on, the first thing to be left out.
 std::string ProgressLine(std::string_view label, uint64_t done, uint64_t total, double left_s,
-                         ProgressUnit unit, uint32_t columns);
+                         ProgressUnit unit, uint32_t columns, std::string_view beside = {});
+
+// How long the rest takes at the same speed; < 0: not known yet.
+double SecondsLeft(uint64_t done, uint64_t total, double passed_s);
 
 class Progress {
  public:
@@ -33,7 +36,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void Update(uint64_t done, uint64_t total);  // total 0: not known
+  // total 0: not known. `beside` as in ProgressLine.
+  void Update(uint64_t done, uint64_t total, std::string_view beside = {});
   // Removes a line that is shown; a later Update may show it again.
   void Clear();
 

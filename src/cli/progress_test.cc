@@ -49,6 +49,15 @@ TEST(ProgressLine, DropsDetailsThatDoNotFit) {
   EXPECT_EQ(line(3), "");
 }
 
+TEST(ProgressLine, WhatGoesOnBesideIsLeftOutFirst) {
+  const auto line = [](uint32_t columns) {
+    return ProgressLine("reading", 1, 2, 3, ProgressUnit::kTokens, columns, "warming: 10 %");
+  };
+
+  EXPECT_EQ(line(80), "reading: 50 %, 1 of 2 tokens, 3.00 s left; warming: 10 %");
+  EXPECT_EQ(line(50), "reading: 50 %, 1 of 2 tokens, 3.00 s left");
+}
+
 TEST(ProgressLine, SaysNothingAboutTheRestBeforeItIsKnown) {
   EXPECT_EQ(ProgressLine("loading", 0, 2048, -1, ProgressUnit::kBytes, 80),
             "loading: 0 %, 0 B of 2.00 KiB");
@@ -72,6 +81,15 @@ TEST_F(ProgressTest, WithoutATotalTheAmountGrows) {
   progress.Update(20, 0);
 
   EXPECT_EQ(Written(), "\rscoring: 20 tokens so far");
+}
+
+TEST_F(ProgressTest, SaysWhatGoesOnBeside) {
+  Output output = MakeOutput(true, 80);
+  Progress progress(&output, "reading", ProgressUnit::kTokens, Clock());
+  now_ += 4;
+  progress.Update(50, 100, "warming: 10 %");
+
+  EXPECT_EQ(Written(), "\rreading: 50 %, 50 of 100 tokens, 4.00 s left; warming: 10 %");
 }
 
 TEST_F(ProgressTest, ShortStepsAreSilent) {

@@ -172,6 +172,15 @@ void NoteNotices(CommandContext& context, const std::vector<std::string>& notice
   }
 }
 
+std::string WarmingText(const Warming& warming) {
+  constexpr uint32_t kNoLimit = 200;
+  return warming.over()
+             ? std::string()
+             : ProgressLine("warming", warming.done_bytes, warming.total_bytes,
+                            SecondsLeft(warming.done_bytes, warming.total_bytes, warming.seconds),
+                            ProgressUnit::kBytes, kNoLimit);
+}
+
 void EndModel(CommandContext& context, const OpenModel& model) {
   model.engine->Stop();
   NoteNotices(context, model.engine->TakeNotices());

@@ -75,6 +75,9 @@ struct LoadOptions {
 // Errors: as Engine::Create; kInvalidArgument for a state directory inside the model's.
 Result<OpenModel> LoadChosenModel(CommandContext& context, const LoadOptions& load = {});
 
+// "warming: 26 %, 3.10 GiB of 12.0 GiB, 40 s left"; empty when there is nothing to warm any more.
+std::string WarmingText(const Warming& warming);
+
 // Ends the engine and tells what it had to tell.
 void EndModel(CommandContext& context, const OpenModel& model);
 // Tells what an engine or a model had to tell (TakeNotices).

@@ -87,6 +87,16 @@ TEST(ApplyModelDefaults, GoBeforeOursAndBehindTheUsers) {
   EXPECT_EQ(values.Integer("top-k"), 40u);
 }
 
+TEST(WarmingText, SaysBytesAndTimeLeftUntilItIsOver) {
+  constexpr uint64_t kGib = uint64_t{1} << 30;
+  EXPECT_EQ(WarmingText({}), "");
+  EXPECT_EQ(WarmingText({.done_bytes = 0, .total_bytes = 12 * kGib, .seconds = 1}),
+            "warming: 0 %, 0 B of 12.0 GiB");
+  EXPECT_EQ(WarmingText({.done_bytes = 3 * kGib, .total_bytes = 12 * kGib, .seconds = 10}),
+            "warming: 25 %, 3.00 GiB of 12.0 GiB, 30 s left");
+  EXPECT_EQ(WarmingText({.done_bytes = kGib, .total_bytes = kGib, .seconds = 99}), "");
+}
+
 TEST(MakeSampling, WithoutASeedEachOneIsNew) {
   OptionValues values;
   EXPECT_NE(MakeSampling(values).seed, MakeSampling(values).seed);

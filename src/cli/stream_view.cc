@@ -18,7 +18,7 @@ StreamView::StreamView(const StreamTargets& targets)
 
 void StreamView::Prefill(uint64_t done, uint64_t total) {
   if (!line_open_ && !in_reasoning_) {
-    progress_.Update(done, total);
+    progress_.Update(done, total, targets_.beside ? targets_.beside() : std::string());
   }
 }
 

@@ -2,7 +2,9 @@
 // read.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "cli/answer.h"
 #include "cli/progress.h"
@@ -15,6 +17,7 @@ struct StreamTargets {
   Output* content = nullptr;
   Output* reasoning = nullptr;
   Output* progress = nullptr;
+  std::function<std::string()> beside;  // what else goes on, for the progress line; empty: nothing
 };
 
 class StreamView final : public AnswerView {

@@ -77,6 +77,11 @@ class EngineThread final : public Engine {
   const ModelConfig& config() const override { return model_->config(); }
   uint32_t context() const override { return model_->plan().context; }
   EngineMode mode() const override { return mode_; }
+  Warming warming() const override {
+    const ExpertStore::WarmBytes bytes = model_->experts().warm_bytes();
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started_;
+    return {.done_bytes = bytes.done, .total_bytes = bytes.total, .seconds = passed.count()};
+  }
 
   std::vector<std::string> TakeNotices() override {
     const std::lock_guard lock(mutex_);
@@ -122,7 +127,7 @@ class EngineThread final : public Engine {
       stalled_ = !Step(scheduler);
       model_->experts().Pump();  // those that are warmed arrive, and the next ones are asked for
       const auto now = std::chrono::steady_clock::now();
-      memory_.AfterStep(now);
+      memory_.AfterStep(now, scheduler.decode_work());
       if (keeper_) {
         keeper_->AfterStep(now);
       }
@@ -190,6 +195,7 @@ class EngineThread final : public Engine {
 
   const std::unique_ptr<LoadedModel> model_;
   const EngineMode mode_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   MemoryKeeper memory_;                // engine thread, once that runs
   std::optional<UsageKeeper> keeper_;  // engine thread, once that runs
   std::mutex mutex_;                   // guards submitted_, streams_ and notices_

@@ -36,6 +36,14 @@ struct GenerationRequest {
       session;  // optional: rows for the common prefix with what it holds are not computed again
 };
 
+// How far the experts that earlier runs used are read into free memory, while the engine works.
+struct Warming {
+  uint64_t done_bytes = 0;
+  uint64_t total_bytes = 0;  // 0: there are none
+  double seconds = 0;        // since it began
+  bool over() const { return done_bytes >= total_bytes; }
+};
+
 class Engine {
  public:
   // Loads the always-used weights and starts the engine thread. `progress`, if given, is called
@@ -57,6 +65,8 @@ class Engine {
 
   // How it runs, as it was when it began.
   virtual EngineMode mode() const { return {}; }
+  // Thread-safe.
+  virtual Warming warming() const { return {}; }
   // What went wrong without keeping anybody from an answer, since the last call. Thread-safe.
   virtual std::vector<std::string> TakeNotices() { return {}; }
   // Ends the engine as its destructor does; afterwards it can only be asked for notices.

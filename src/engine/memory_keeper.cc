@@ -14,14 +14,14 @@ constexpr uint64_t kLeastReserve = 128 * kMiB;
 
 }  // namespace
 
-void MemoryKeeper::AfterStep(Clock::time_point now) {
+void MemoryKeeper::AfterStep(Clock::time_point now, const DecodeWork& work) {
   if (now < next_look_) {
     return;
   }
   next_look_ = now + std::chrono::duration_cast<Clock::duration>(
                          std::chrono::duration<double>(MemoryWatch::kIntervalS));
   const double now_s = std::chrono::duration<double>(now.time_since_epoch()).count();
-  if (const auto change = watch_.Look(reader_(), now_s)) {
+  if (const auto change = watch_.Look(reader_(), now_s, hits_.Look(work))) {
     set_budget_(change->budget_bytes);
     Tell(*change);
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/hit_watch.h"
 #include "engine/memory_watch.h"
 
 namespace coli {
@@ -26,8 +27,8 @@ class MemoryKeeper {
       : watch_(limits), set_budget_(std::move(set_budget)), reader_(std::move(reader)) {}
 
   // To be called after every step: looks at the machine once a second at most, which takes some
-  // microseconds.
-  void AfterStep(Clock::time_point now);
+  // microseconds. `work` since the engine began.
+  void AfterStep(Clock::time_point now, const DecodeWork& work = {});
 
   // What has been changed and why, since the last call. Of a cache that shrinks many times in a
   // row only the first change and those that halve it are told.
@@ -37,6 +38,7 @@ class MemoryKeeper {
   void Tell(const MemoryWatch::Change& change);
 
   MemoryWatch watch_;
+  HitWatch hits_;
   SetBudget set_budget_;
   Reader reader_;
   Clock::time_point next_look_{};

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "engine/memory_plan.h"
+
 namespace coli {
 namespace {
 
@@ -60,6 +64,54 @@ TEST_F(MemoryKeeperTest, LongPressureIsToldAFewTimesOnly) {
   EXPECT_EQ(budgets_.back(), kGib / 64);
   EXPECT_GE(budgets_.size(), 8U);
   EXPECT_LE(keeper_.TakeNotices().size(), 4U);
+}
+
+// A token a second, 5 GB of experts in memory in half of it.
+TEST_F(MemoryKeeperTest, HitsThatBecomeSlowShrinkTheCacheAndAreTold) {
+  DecodeWork work;
+  int second = 0;
+  const auto decode = [&](int tokens, double hit_s) {
+    for (int i = 0; i < tokens; ++i) {
+      work.resident_s += hit_s;
+      work.resident_bytes += 5'000'000'000;
+      work.other_s += 0.9;
+      work.other_bytes += 9'000'000'000;
+      keeper_.AfterStep(MemoryKeeper::Clock::time_point(std::chrono::seconds(second++)), work);
+    }
+  };
+  decode(20, 0.5);
+  EXPECT_THAT(budgets_, IsEmpty());
+
+  decode(HitWatch::kSlowWindows, 2);
+
+  EXPECT_THAT(budgets_, ElementsAre(14 * kGib));
+  EXPECT_THAT(keeper_.TakeNotices(), ElementsAre(HasSubstr("slow to read")));
+}
+
+// A control group in which a neighbour grows by 200 MiB a second to 8 GiB. The plan leaves a
+// reserve, or the user named a budget that leaves little.
+TEST(MemoryKeeper, AGroupNeverHoldsMoreThanItsLimitAllows) {
+  constexpr uint64_t kLimit = 16 * kGib;
+  constexpr uint64_t kOthers = 2 * kGib;  // of the plan, beside experts
+  constexpr uint64_t kGrowth = kGib / 5;
+  for (const uint64_t budget : {kLimit - ReservedBytes(kLimit), kLimit - kGib / 2}) {
+    uint64_t cache = budget - kOthers;
+    uint64_t neighbour = 0;
+    const auto taken = [&] { return kOthers + cache + neighbour; };
+    MemoryKeeper keeper(
+        WatchLimits(kGib / 64, cache, budget, kLimit), [&](uint64_t bytes) { cache = bytes; },
+        [&] {
+          return MemoryReading{.available_bytes = kLimit - std::min(kLimit, taken()),
+                               .stalled_us = {}};
+        });
+    for (int s = 0; s < 60; ++s) {
+      keeper.AfterStep(MemoryKeeper::Clock::time_point(std::chrono::seconds(s)));
+      neighbour += std::min(kGrowth, 8 * kGib - neighbour);
+      ASSERT_LE(taken(), kLimit) << "budget " << budget << ", second " << s;
+    }
+    EXPECT_EQ(neighbour, 8 * kGib);
+    EXPECT_LT(cache, budget - kOthers - 7 * kGib);
+  }
 }
 
 TEST(WatchLimits, KeepWhatThePlanLeavesWithinReason) {

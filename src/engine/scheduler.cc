@@ -183,15 +183,30 @@ void Scheduler::RunSlices(const std::vector<Slice>& slices) {
 
 Result<StepResult> Scheduler::Compute(Batch batch, bool in_prefill) {
   const ExpertStoreStats before = model_.experts().stats();
+  const ResidentWork resident_before = model_.forward().scratch().plan.resident_work();
   const Clock::time_point start = Clock::now();
   Result<StepResult> result = model_.forward().Run(std::move(batch));
+  const double step_s = Seconds(Clock::now() - start);
   const ExpertStoreStats& after = model_.experts().stats();
-  (in_prefill ? work_.prefill_s : work_.decode_s) += Seconds(Clock::now() - start);
-  (in_prefill ? work_.prefill_wait_s : work_.decode_wait_s) +=
-      static_cast<double>(after.wait_us - before.wait_us) * 1e-6;
+  const double wait_s = static_cast<double>(after.wait_us - before.wait_us) * 1e-6;
+  (in_prefill ? work_.prefill_s : work_.decode_s) += step_s;
+  (in_prefill ? work_.prefill_wait_s : work_.decode_wait_s) += wait_s;
   const uint64_t experts = after.hits + after.misses - before.hits - before.misses;
-  work_.weight_bytes += model_.step_weight_bytes() + experts * model_.mean_expert_bytes();
+  const uint64_t bytes = model_.step_weight_bytes() + experts * model_.mean_expert_bytes();
+  work_.weight_bytes += bytes;
+  if (!in_prefill) {
+    CountDecoding(model_.forward().scratch().plan.resident_work() - resident_before,
+                  step_s - wait_s, bytes);
+  }
   return result;
+}
+
+void Scheduler::CountDecoding(const ResidentWork& resident, double compute_s,
+                              uint64_t weight_bytes) {
+  decode_work_.resident_s += resident.seconds;
+  decode_work_.resident_bytes += resident.bytes;
+  decode_work_.other_s += std::max(0.0, compute_s - resident.seconds);
+  decode_work_.other_bytes += weight_bytes - std::min(weight_bytes, resident.bytes);
 }
 
 EngineState Scheduler::State() {

@@ -37,6 +37,7 @@ class Scheduler {
   // Admits what fits, drops what was cancelled, computes one step. False when there was nothing to
   // compute.
   bool Step();
+  const DecodeWork& decode_work() const { return decode_work_; }
   bool idle() const { return waiting_.empty() && running_.empty(); }
   // Ends every request: cancelled.
   void CancelAll();
@@ -52,6 +53,7 @@ class Scheduler {
   void RunSlices(const std::vector<Slice>& slices);
   // One pass of the model, its time taken.
   Result<StepResult> Compute(Batch batch, bool in_prefill);
+  void CountDecoding(const ResidentWork& resident, double compute_s, uint64_t weight_bytes);
   EngineState State();
   void TakeTokens(const StepResult& result, const std::vector<Slice>& slices);
   void Remove(const Sequence* sequence);
@@ -59,6 +61,7 @@ class Scheduler {
   LoadedModel& model_;
   SamplerScratch sampler_;
   WorkTimes work_;
+  DecodeWork decode_work_;
   std::list<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> running_;
   std::vector<std::weak_ptr<Session>> with_cache_;  // sessions that hold a KV cache

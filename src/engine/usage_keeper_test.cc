@@ -168,6 +168,22 @@ uint64_t MissesAfter(const std::filesystem::path& state, std::chrono::millisecon
   return stream->outcome()->stats.expert_misses;
 }
 
+TEST(UsageStatistics, AnEngineSaysHowFarWarmingIs) {
+  const TempDirectory directory;
+  EngineOptions options = testing::GoldenOptions("t0");
+  options.state_dir = directory / "state";
+  EXPECT_EQ(Engine::Create(options).value()->warming().total_bytes, 0U);
+  Say(options.state_dir);
+  const auto engine = Engine::Create(options).value();
+
+  EXPECT_GT(engine->warming().total_bytes, 0U);
+  for (int i = 0; i < 1000 && !engine->warming().over(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(engine->warming().over());
+  EXPECT_GT(engine->warming().done_bytes, 0U);
+}
+
 TEST(UsageStatistics, WarmTheCacheOfTheNextRun) {
   const TempDirectory directory;
   const std::filesystem::path state = directory / "state";

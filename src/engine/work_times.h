@@ -35,4 +35,18 @@ struct WorkTimes {
   }
 };
 
+// What steps of decoding alone spent on weights, by where these were; reads and sampling are not
+// counted. All monotone since the engine began.
+struct DecodeWork {
+  double resident_s = 0;        // computing experts that were in memory, with the shared expert
+  uint64_t resident_bytes = 0;  // of their weights
+  double other_s = 0;           // computing everything else
+  uint64_t other_bytes = 0;
+
+  friend DecodeWork operator-(const DecodeWork& a, const DecodeWork& b) {
+    return {a.resident_s - b.resident_s, a.resident_bytes - b.resident_bytes, a.other_s - b.other_s,
+            a.other_bytes - b.other_bytes};
+  }
+};
+
 }  // namespace coli

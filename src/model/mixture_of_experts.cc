@@ -1,6 +1,7 @@
 #include "model/mixture_of_experts.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace coli {
 namespace {
@@ -23,6 +24,14 @@ Purpose PurposeOf(const Step& step, const ExpertPlan::Window& window) {
   }
   return window.end_use - window.first_use <= ExpertPlan::kMostHalves ? Purpose::kDecode
                                                                       : Purpose::kAppend;
+}
+
+uint64_t CodesOf(const FfnView& w) {
+  uint64_t bytes = 0;
+  for (const WeightView* matrix : {&w.gate, &w.up, &w.down}) {
+    bytes += CodeBytes(matrix->format, matrix->rows, matrix->cols).value_or(0);
+  }
+  return bytes;
 }
 
 uint32_t UsesPerRow(const ModelConfig& config) {
@@ -122,6 +131,17 @@ size_t ExpertPlan::TaskRows() const {
   return rows;
 }
 
+// With many rows, the time of a task says little about the memory of its weights.
+void ExpertPlan::CountTasks(double seconds) {
+  if (leases.empty() || !all_resident || rows_.size() > kMostHalves) {
+    return;
+  }
+  resident_work_.seconds += seconds;
+  for (const FfnTask& task : tasks) {
+    resident_work_.bytes += CodesOf(*task.w);
+  }
+}
+
 MixtureOfExperts::MixtureOfExperts(const ModelConfig& config, const MoeWeights& weights,
                                    LayerId layer, Backend& backend, ExpertStore& store)
     : config_(config), w_(weights), layer_(layer), backend_(backend), store_(store) {}
@@ -180,7 +200,7 @@ Status MixtureOfExperts::RunWindow(Step& step, ExpertPlan& plan, const ExpertPla
   Status collected = CollectReady(plan, window, step.a.expert_outs);
   for (bool first = window.first_use == 0; collected && !plan.tasks.empty() && !step.Abandoned();
        first = false) {
-    backend_.Ffn(plan.tasks);
+    Compute(plan);
     plan.Release();
     if (first) {
       while_reading();
@@ -202,10 +222,17 @@ Status MixtureOfExperts::CollectReady(ExpertPlan& plan, const ExpertPlan::Window
       break;
     }
     plan.leases.push_back(std::move(ready->lease));
+    plan.all_resident &= ready->resident;
     AddTask(plan, window, window.first_expert + ready->index, plan.leases.back().view(),
             StageOf(ready->part), outputs);
   }
   return Ok();
+}
+
+void MixtureOfExperts::Compute(ExpertPlan& plan) const {
+  const auto start = std::chrono::steady_clock::now();
+  backend_.Ffn(plan.tasks);
+  plan.CountTasks(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
 void MixtureOfExperts::AddTask(ExpertPlan& plan, const ExpertPlan::Window& window, size_t expert,

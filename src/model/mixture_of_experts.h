@@ -26,6 +26,17 @@
 
 namespace coli {
 
+// Computing experts that were in memory when they were asked for, for few rows, together with the
+// shared expert; since the engine began.
+struct ResidentWork {
+  double seconds = 0;
+  uint64_t bytes = 0;  // of codes
+
+  friend ResidentWork operator-(const ResidentWork& a, const ResidentWork& b) {
+    return {a.seconds - b.seconds, a.bytes - b.bytes};
+  }
+};
+
 // Which rows chose which expert in this step, and working memory for computing them. Made once for
 // the largest step.
 class ExpertPlan {
@@ -83,11 +94,16 @@ class ExpertPlan {
   MatrixView Inner(uint32_t cols) { return {inner_.data(), kMostHalves, cols, cols}; }
   std::vector<ExpertStore::Lease> leases;
   std::vector<const float*> inputs;
+  bool all_resident = true;  // experts of the leases were in memory when they were asked for
   size_t TaskRows() const;
   void Release() {  // tasks and leases
     tasks.clear();
     leases.clear();
+    all_resident = true;
   }
+  const ResidentWork& resident_work() const { return resident_work_; }
+  // The tasks took so long.
+  void CountTasks(double seconds);
 
  private:
   const uint32_t experts_per_token_;
@@ -102,6 +118,7 @@ class ExpertPlan {
   std::vector<uint32_t> first_use_;  // [experts + 2]
   std::vector<uint32_t> count_;      // [E]
   std::vector<float> inner_;         // [kMostHalves, I]
+  ResidentWork resident_work_;
 };
 
 class MixtureOfExperts {
@@ -127,6 +144,7 @@ class MixtureOfExperts {
   Status RunWindow(Step& step, ExpertPlan& plan, const ExpertPlan::Window& window,
                    FunctionRef<void()> while_reading) const;
   Status CollectReady(ExpertPlan& plan, const ExpertPlan::Window& window, MatrixView outputs) const;
+  void Compute(ExpertPlan& plan) const;
   void AddTask(ExpertPlan& plan, const ExpertPlan::Window& window, size_t expert, const FfnView& w,
                FfnStage stage, MatrixView outputs) const;
   void SumWindow(Step& step, const ExpertPlan& plan, const ExpertPlan::Window& window) const;
