@@ -39,6 +39,15 @@ class Group:
         """Of a child before it runs its program."""
         (self.folder / "cgroup.procs").write_text(str(os.getpid()))
 
+    def kills(self):
+        """Processes that the system killed because the group was out of memory."""
+        text = "".join(
+            (self.folder / name).read_text()
+            for name in ("memory.oom_control", "memory.events")
+            if (self.folder / name).exists()
+        )
+        return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("oom_kill "))
+
     def close(self):
         if self.folder:
             self.folder.rmdir()
@@ -65,9 +74,13 @@ class GroupTest(program.ProgramTest):
         done.returncode = os.waitstatus_to_exitcode(status)
         return done.returncode, output, usage.ru_maxrss * 1024
 
-    def test_a_model_larger_than_the_limit_runs_within_it(self):
+    def synth(self):
         model = self.home / "m"
         self.assertEqual(self.coli("synth", "--shape", "mid", "--layers", "4", "--out", model).returncode, 0)
+        return model
+
+    def test_a_model_larger_than_the_limit_runs_within_it(self):
+        model = self.synth()
         status, output, _ = self.run_inside("plan", "--json", "--ctx", "256", model)
         self.assertEqual(status, 0)
         report = json.loads(output)
@@ -81,6 +94,20 @@ class GroupTest(program.ProgramTest):
         self.assertEqual(status, 0)
         self.assertEqual(json.loads(output)["finish_reason"], "context")
         self.assertLess(peak, self.LIMIT)
+        self.assertEqual(self.group.kills(), 0)
+
+    def test_a_budget_just_below_the_limit_kills_nobody(self):
+        """Files that are read through the system's cache make it full besides."""
+        model = self.synth()
+        budget = self.LIMIT - 16 * MIB
+        words = ("run", "-q", "--json", "--raw", "--ctx", "256", "--seed", "1", "--ram", budget, "--direct", "off", "-m")
+
+        status, output, peak = self.run_inside(*words, model, "Once upon a time " * 20)
+
+        self.assertEqual(status, 0)
+        self.assertEqual(json.loads(output)["finish_reason"], "context")
+        self.assertLessEqual(peak, budget)
+        self.assertEqual(self.group.kills(), 0)
 
 
 if __name__ == "__main__":
