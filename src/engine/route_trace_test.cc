@@ -4,19 +4,15 @@
 
 #include "engine/engine.h"
 #include "engine/testing/golden.h"
+#include "sys/testing/temp_directory.h"
 
 namespace coli {
 namespace {
 
 class RouteTraceTest : public ::testing::Test {
  protected:
-  RouteTraceTest() { std::filesystem::remove(path_); }
-  ~RouteTraceTest() override { std::filesystem::remove(path_); }
-
-  const std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() /
-      fmt::format("coli_route_trace_{}",
-                  ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  const coli::testing::TempDirectory directory_;
+  const std::filesystem::path path_ = directory_ / "trace";
 };
 
 // 9 rows of a prompt in steps of 6 and 3, each row once in each layer with experts.

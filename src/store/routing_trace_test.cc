@@ -6,22 +6,20 @@
 #include <limits>
 
 #include "sys/file.h"
+#include "sys/testing/temp_directory.h"
 
 namespace coli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Two layers of 4 experts around one without, and one of 40, of which a token uses two.
 const RoutingTraceHeader kHeader{.layers = {{4, 100}, {0, 0}, {4, 100}, {40, 7}},
                                  .experts_per_token = 2};
 constexpr float kExcluded = -std::numeric_limits<float>::infinity();
 
-class RoutingTraceTest : public testing::Test {
+class RoutingTraceTest : public ::testing::Test {
  protected:
-  RoutingTraceTest() { std::filesystem::remove(path_); }
-  ~RoutingTraceTest() override { std::filesystem::remove(path_); }
-
   // Three rows: two of a step in layer 0, then one in layer 3.
   std::string Written() {
     auto writer = RoutingTraceWriter::Create(path_, kHeader);
@@ -49,10 +47,8 @@ class RoutingTraceTest : public testing::Test {
     return trace ? "" : trace.error().message;
   }
 
-  const std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() /
-      fmt::format("coli_routing_trace_{}",
-                  testing::UnitTest::GetInstance()->current_test_info()->name());
+  const coli::testing::TempDirectory directory_;
+  const std::filesystem::path path_ = directory_ / "trace";
 };
 
 TEST_F(RoutingTraceTest, WhatIsWrittenIsReadAgain) {
@@ -111,7 +107,7 @@ TEST_F(RoutingTraceTest, EveryFlippedBitIsRefused) {
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     std::string damaged = bytes;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
-    EXPECT_THAT(MessageOf(damaged), testing::StartsWith("t: byte ")) << bit;
+    EXPECT_THAT(MessageOf(damaged), ::testing::StartsWith("t: byte ")) << bit;
   }
 }
 

@@ -1,9 +1,8 @@
 // The simulator says what the engine does: the same hits on the same routing.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "engine/testing/golden.h"
+#include "sys/testing/temp_directory.h"
 #include "tools/cache_sim/replay.h"
 
 namespace coli::cache_sim {
@@ -13,9 +12,8 @@ namespace {
 class Agreement : public ::testing::TestWithParam<const char*> {};  // the policy
 
 TEST_P(Agreement, OfTheSimulatorWithTheEngine) {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / "coli_cache_sim_engine_trace";
-  std::filesystem::remove(path);
+  const testing::TempDirectory directory;
+  const std::filesystem::path path = directory / "trace";
   EngineOptions options;
   options.model_dir = "models/nano";
   options.threads = 2;
@@ -31,7 +29,6 @@ TEST_P(Agreement, OfTheSimulatorWithTheEngine) {
 
   ASSERT_TRUE(model->FinishTrace());
   const auto trace = RoutingTrace::Read(path);
-  std::filesystem::remove(path);
   ASSERT_TRUE(trace.has_value()) << trace.error().message;
   const ExpertStoreStats stats = model->experts().stats();
   const double engine =
