@@ -75,11 +75,12 @@ std::vector<std::string> StatsPieces(const AnswerOutcome& outcome, uint64_t resi
   pieces.push_back(FormatRate(TokensAfterTheFirst(outcome), stats.decode_s));
   pieces.push_back(fmt::format("first after {}", FormatDuration(stats.first_token_s)));
   pieces.push_back(fmt::format("prompt {} ({} reused)", stats.prompt_tokens, stats.reused_tokens));
-  if (const uint64_t uses = stats.expert_hits + stats.expert_misses; uses > 0) {
-    const double share = static_cast<double>(stats.expert_hits) / static_cast<double>(uses);
+  const StepWork work = stats.work.steps();
+  if (const uint64_t uses = work.expert_uses(); uses > 0) {
+    const double share = static_cast<double>(work.expert_hits) / static_cast<double>(uses);
     pieces.push_back(fmt::format("experts {:.0f} % from RAM", 100 * share));
   }
-  pieces.push_back(fmt::format("{} read", FormatBytes(stats.bytes_read)));
+  pieces.push_back(fmt::format("{} read", FormatBytes(work.bytes_read)));
   pieces.push_back(fmt::format("{} in use", FormatBytes(resident_bytes)));
   if (const auto limit = LimitOf(stats)) {
     pieces.push_back(fmt::format("limit: {}", LimitName(*limit)));

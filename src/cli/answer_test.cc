@@ -137,11 +137,9 @@ TEST(StatsPieces, SayWhatHappened) {
   outcome.stats.reused_tokens = 18;
   outcome.stats.first_token_s = 0.214;
   outcome.stats.decode_s = 2;
-  outcome.stats.expert_hits = 93;
-  outcome.stats.expert_misses = 7;
-  outcome.stats.bytes_read = 1 << 20;
-  outcome.stats.work.decode_s = 2;
-  outcome.stats.work.decode_wait_s = 1.5;
+  outcome.stats.work.prefill = {.expert_hits = 23, .expert_misses = 6, .bytes_read = 1 << 19};
+  outcome.stats.work.decode = {
+      .seconds = 2, .wait_s = 1.5, .expert_hits = 70, .expert_misses = 1, .bytes_read = 1 << 19};
 
   EXPECT_EQ(JoinWithin(StatsPieces(outcome, 85 << 20), 1000),
             "11 tokens, 5.00 tok/s, first after 0.21 s, prompt 24 (18 reused), "

@@ -79,20 +79,30 @@ Result<std::vector<TokenId>> MakePrompt(const RunInput& input, bool raw, const M
   return prompt ? prompt : Wrap(prompt.error(), input.source);
 }
 
+OrderedJson WorkJson(const StepWork& work) {
+  return {{"seconds", work.seconds},
+          {"wait_s", work.wait_s},
+          {"overlap_s", work.overlap_s},
+          {"drive_s", work.drive_s},
+          {"expert_hits", work.expert_hits},
+          {"expert_misses", work.expert_misses},
+          {"bytes_read", work.bytes_read},
+          {"guesses_used", work.guesses_used},
+          {"guesses_wasted", work.guesses_wasted}};
+}
+
 OrderedJson WorkJson(const GenerationStats& stats) {
-  const WorkTimes& work = stats.work;
-  return {{"prefill_s", work.prefill_s},
-          {"prefill_wait_s", work.prefill_wait_s},
-          {"decode_s", work.decode_s},
-          {"decode_wait_s", work.decode_wait_s},
-          {"sampling_s", work.sampling_s},
-          {"weight_bytes", work.weight_bytes},
+  return {{"prefill", WorkJson(stats.work.prefill)},
+          {"decode", WorkJson(stats.work.decode)},
+          {"sampling_s", stats.work.sampling_s},
+          {"weight_bytes", stats.work.weight_bytes},
           {"memory_bytes_per_s", stats.memory_bytes_per_s}};
 }
 
 OrderedJson StatsJson(const AnswerOutcome& outcome, uint64_t seed) {
   const GenerationStats& stats = outcome.stats;
   const double steps = TokensAfterTheFirst(outcome);
+  const StepWork work = stats.work.steps();
   const auto limit = LimitOf(stats);
   return {{"prompt_tokens", stats.prompt_tokens},
           {"reused_tokens", stats.reused_tokens},
@@ -102,10 +112,10 @@ OrderedJson StatsJson(const AnswerOutcome& outcome, uint64_t seed) {
           {"prefill_s", stats.prefill_s},
           {"first_token_s", stats.first_token_s},
           {"decode_s", stats.decode_s},
-          {"expert_hits", stats.expert_hits},
-          {"expert_misses", stats.expert_misses},
-          {"bytes_read", stats.bytes_read},
-          {"io_wait_s", stats.io_wait_s},
+          {"expert_hits", work.expert_hits},
+          {"expert_misses", work.expert_misses},
+          {"bytes_read", work.bytes_read},
+          {"io_wait_s", work.wait_s},
           {"work", WorkJson(stats)},
           {"limit", limit ? OrderedJson(LimitName(*limit)) : OrderedJson(nullptr)},
           {"resident_bytes", ReadMemoryUse().resident_bytes},

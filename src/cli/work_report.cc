@@ -20,8 +20,16 @@ std::string TimeText(double seconds, const GenerationStats& stats) {
 }
 
 std::string FromRam(const GenerationStats& stats) {
-  return Share(static_cast<double>(stats.expert_hits),
-               static_cast<double>(stats.expert_hits + stats.expert_misses));
+  const StepWork work = stats.work.steps();
+  return Share(static_cast<double>(work.expert_hits), static_cast<double>(work.expert_uses()));
+}
+
+// "120, 40 %".
+std::string Guesses(const GenerationStats& stats) {
+  const StepWork work = stats.work.steps();
+  const uint64_t all = work.guesses_used + work.guesses_wasted;
+  return fmt::format("{}, {}", all,
+                     Share(static_cast<double>(work.guesses_used), static_cast<double>(all)));
 }
 
 std::string LimitText(const GenerationStats& stats) {
@@ -40,18 +48,26 @@ constexpr Line kLines[] = {
      [](const GenerationStats& s) { return fmt::format("{}", s.completion_tokens); }},
     {"prefill: computing",
      [](const GenerationStats& s) {
-       return TimeText(s.work.prefill_s - s.work.prefill_wait_s, s);
+       return TimeText(s.work.prefill.seconds - s.work.prefill.wait_s, s);
      }},
     {"prefill: waiting for the drive",
-     [](const GenerationStats& s) { return TimeText(s.work.prefill_wait_s, s); }},
+     [](const GenerationStats& s) { return TimeText(s.work.prefill.wait_s, s); }},
     {"decode: computing",
-     [](const GenerationStats& s) { return TimeText(s.work.decode_s - s.work.decode_wait_s, s); }},
+     [](const GenerationStats& s) {
+       return TimeText(s.work.decode.seconds - s.work.decode.wait_s, s);
+     }},
     {"decode: waiting for the drive",
-     [](const GenerationStats& s) { return TimeText(s.work.decode_wait_s, s); }},
+     [](const GenerationStats& s) { return TimeText(s.work.decode.wait_s, s); }},
     {"sampling", [](const GenerationStats& s) { return TimeText(s.work.sampling_s, s); }},
     {"limit", LimitText},
     {"experts from RAM", FromRam},
-    {"read from the drive", [](const GenerationStats& s) { return FormatBytes(s.bytes_read); }},
+    {"read from the drive",
+     [](const GenerationStats& s) { return FormatBytes(s.work.steps().bytes_read); }},
+    {"the drive was busy",
+     [](const GenerationStats& s) { return TimeText(s.work.steps().drive_s, s); }},
+    {"of it while experts were computed",
+     [](const GenerationStats& s) { return TimeText(s.work.steps().overlap_s, s); }},
+    {"experts read ahead, and used", Guesses},
     {"weights read from RAM",
      [](const GenerationStats& s) { return FormatBytes(s.work.weight_bytes); }},
 };
@@ -66,10 +82,6 @@ void AddStats(const GenerationStats& more, GenerationStats& sum) {
   sum.prefill_s += more.prefill_s;
   sum.first_token_s += more.first_token_s;
   sum.decode_s += more.decode_s;
-  sum.expert_hits += more.expert_hits;
-  sum.expert_misses += more.expert_misses;
-  sum.bytes_read += more.bytes_read;
-  sum.io_wait_s += more.io_wait_s;
   sum.work = sum.work + more.work;
   sum.memory_bytes_per_s = more.memory_bytes_per_s;
   sum.cache_bytes = more.cache_bytes;
@@ -77,9 +89,9 @@ void AddStats(const GenerationStats& more, GenerationStats& sum) {
 }
 
 std::string WorkReport(const GenerationStats& last, const GenerationStats& all) {
-  std::string text = fmt::format("{:<31} {:>18} {:>18}\n", "", "last answer", "all answers");
+  std::string text = fmt::format("{:<34} {:>16} {:>16}\n", "", "last answer", "all answers");
   for (const Line& line : kLines) {
-    text += fmt::format("{:<31} {:>18} {:>18}\n", line.name, line.value(last), line.value(all));
+    text += fmt::format("{:<34} {:>16} {:>16}\n", line.name, line.value(last), line.value(all));
   }
   return text + fmt::format("expert cache: {} of {} in use\n", FormatBytes(all.cache_bytes),
                             FormatBytes(all.cache_budget_bytes));

@@ -301,15 +301,19 @@ TEST(Engine, StatsTellWhatHappened) {
 
   EXPECT_EQ(stats.prompt_tokens, 10U);
   EXPECT_EQ(stats.completion_tokens, 6U);
-  EXPECT_GT(stats.expert_misses, 0U);
-  EXPECT_GT(stats.bytes_read, 0U);
+  EXPECT_GT(stats.work.steps().expert_misses, 0U);
+  EXPECT_GT(stats.work.steps().bytes_read, 0U);
   EXPECT_GT(stats.first_token_s, 0.0);
-  EXPECT_GT(stats.work.prefill_s, 0.0);
-  EXPECT_GT(stats.work.decode_s, 0.0);
   EXPECT_GT(stats.work.sampling_s, 0.0);
-  EXPECT_NEAR(stats.work.wait_s(), stats.io_wait_s, 1e-9);
-  EXPECT_LE(stats.work.prefill_s, stats.prefill_s);
-  EXPECT_LE(stats.work.decode_s, stats.decode_s);
+  EXPECT_LE(stats.work.prefill.seconds, stats.prefill_s);
+  EXPECT_LE(stats.work.decode.seconds, stats.decode_s);
+  for (const StepWork& work : {stats.work.prefill, stats.work.decode}) {
+    EXPECT_GT(work.seconds, 0.0);
+    EXPECT_GT(work.drive_s, 0.0);
+    EXPECT_LE(work.wait_s, work.seconds);
+    EXPECT_LE(work.overlap_s, work.drive_s + 1e-3);
+    EXPECT_LE(work.overlap_s + work.wait_s, work.seconds + 1e-3);
+  }
   EXPECT_GT(stats.cache_bytes, 0U);
   EXPECT_LE(stats.cache_bytes, stats.cache_budget_bytes);
 }

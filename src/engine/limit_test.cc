@@ -2,16 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace coli {
 namespace {
 
 // An answer that took two seconds, on a machine that reads 10 GB/s.
 GenerationStats Answer(double wait_s, uint64_t weight_bytes) {
   GenerationStats stats;
-  stats.work.prefill_s = 1;
-  stats.work.prefill_wait_s = wait_s / 4;
-  stats.work.decode_s = 1;
-  stats.work.decode_wait_s = 3 * wait_s / 4;
+  stats.work.prefill.seconds = 1;
+  stats.work.prefill.wait_s = wait_s / 4;
+  stats.work.decode.seconds = 1;
+  stats.work.decode.wait_s = 3 * wait_s / 4;
   stats.work.weight_bytes = weight_bytes;
   stats.memory_bytes_per_s = 10e9;
   return stats;
@@ -44,16 +46,26 @@ TEST(Limit, SamplingIsComputing) {
 }
 
 TEST(WorkTimes, AddAndSubtractEveryMember) {
-  const WorkTimes a{1, 2, 3, 4, 5, 6};
+  const WorkTimes a{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {10, 20, 30, 40, 50, 60, 70, 80, 90}, 100, 200};
   const WorkTimes sum = a + a;
-  EXPECT_EQ(sum.prefill_s, 2);
-  EXPECT_EQ(sum.prefill_wait_s, 4);
-  EXPECT_EQ(sum.decode_s, 6);
-  EXPECT_EQ(sum.decode_wait_s, 8);
-  EXPECT_EQ(sum.sampling_s, 10);
-  EXPECT_EQ(sum.weight_bytes, 12U);
-  EXPECT_EQ((sum - a).decode_wait_s, 4);
-  EXPECT_EQ((sum - a).weight_bytes, 6U);
+  const auto members = [](const WorkTimes& w) {
+    std::vector<double> all;
+    for (const StepWork& s : {w.prefill, w.decode}) {
+      for (const double time : {s.seconds, s.wait_s, s.overlap_s, s.drive_s}) {
+        all.push_back(time);
+      }
+      for (const uint64_t count :
+           {s.expert_hits, s.expert_misses, s.bytes_read, s.guesses_used, s.guesses_wasted}) {
+        all.push_back(static_cast<double>(count));
+      }
+    }
+    all.push_back(w.sampling_s);
+    all.push_back(static_cast<double>(w.weight_bytes));
+    return all;
+  };
+  EXPECT_EQ(members(sum), (std::vector<double>{2,  4,  6,  8,   10,  12,  14,  16,  18,  20,
+                                               40, 60, 80, 100, 120, 140, 160, 180, 200, 400}));
+  EXPECT_EQ(members(sum - a), members(a));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 namespace coli {
 namespace {
@@ -9,6 +10,22 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// What reads and guesses came to so far; it has no seconds of steps.
+StepWork WorkOf(const ExpertStoreStats& stats) {
+  const auto seconds = [](uint64_t us) { return static_cast<double>(us) * 1e-6; };
+  const auto sum = [](const auto& by_rank) {
+    return std::accumulate(by_rank.begin(), by_rank.end(), uint64_t{0});
+  };
+  return {.wait_s = seconds(stats.wait_us),
+          .overlap_s = seconds(stats.overlap_us),
+          .drive_s = seconds(stats.drive_us),
+          .expert_hits = stats.hits,
+          .expert_misses = stats.misses,
+          .bytes_read = stats.bytes_read,
+          .guesses_used = sum(stats.lookahead.useful),
+          .guesses_wasted = sum(stats.lookahead.wasted)};
+}
 
 }  // namespace
 
@@ -182,21 +199,20 @@ void Scheduler::RunSlices(const std::vector<Slice>& slices) {
 }
 
 Result<StepResult> Scheduler::Compute(Batch batch, bool in_prefill) {
-  const ExpertStoreStats before = model_.experts().stats();
+  const StepWork before = WorkOf(model_.experts().stats());
   const ResidentWork resident_before = model_.forward().scratch().plan.resident_work();
   const Clock::time_point start = Clock::now();
   Result<StepResult> result = model_.forward().Run(std::move(batch));
-  const double step_s = Seconds(Clock::now() - start);
-  const ExpertStoreStats& after = model_.experts().stats();
-  const double wait_s = static_cast<double>(after.wait_us - before.wait_us) * 1e-6;
-  (in_prefill ? work_.prefill_s : work_.decode_s) += step_s;
-  (in_prefill ? work_.prefill_wait_s : work_.decode_wait_s) += wait_s;
-  const uint64_t experts = after.hits + after.misses - before.hits - before.misses;
-  const uint64_t bytes = model_.step_weight_bytes() + experts * model_.mean_expert_bytes();
+  StepWork work = WorkOf(model_.experts().stats()) - before;
+  work.seconds = Seconds(Clock::now() - start);
+  StepWork& sum = in_prefill ? work_.prefill : work_.decode;
+  sum = sum + work;
+  const uint64_t bytes =
+      model_.step_weight_bytes() + work.expert_uses() * model_.mean_expert_bytes();
   work_.weight_bytes += bytes;
   if (!in_prefill) {
     CountDecoding(model_.forward().scratch().plan.resident_work() - resident_before,
-                  step_s - wait_s, bytes);
+                  work.seconds - work.wait_s, bytes);
   }
   return result;
 }
@@ -211,8 +227,7 @@ void Scheduler::CountDecoding(const ResidentWork& resident, double compute_s,
 
 EngineState Scheduler::State() {
   const ExpertStore& experts = model_.experts();
-  return {.store = experts.stats(),
-          .work = work_,
+  return {.work = work_,
           .memory_bytes_per_s = model_.memory_bytes_per_s(),
           .cache_bytes = experts.held_bytes(),
           .cache_budget_bytes = experts.budget_bytes()};

@@ -24,7 +24,7 @@ Sequence::Sequence(GenerationRequest request, std::shared_ptr<TokenStream> strea
 void Sequence::Start(const EngineState& state) {
   started_at_ = Clock::now();
   started_ = true;
-  at_start_ = state;
+  work_before_ = state.work;
   const auto prompt = static_cast<uint32_t>(tokens_.size());
   // The last prompt token is always computed: its row gives the first logits.
   computed_ = std::min(session().CommonPrefix(tokens_), prompt - 1);
@@ -82,12 +82,7 @@ bool Sequence::IsStop(TokenId token, std::span<const TokenId> ends) const {
 
 void Sequence::Finish(FinishReason reason, const EngineState& state) {
   if (started_) {
-    const ExpertStoreStats& before = at_start_.store;
-    stats_.expert_hits = state.store.hits - before.hits;
-    stats_.expert_misses = state.store.misses - before.misses;
-    stats_.bytes_read = state.store.bytes_read - before.bytes_read;
-    stats_.io_wait_s = static_cast<double>(state.store.wait_us - before.wait_us) * 1e-6;
-    stats_.work = state.work - at_start_.work;
+    stats_.work = state.work - work_before_;
     stats_.memory_bytes_per_s = state.memory_bytes_per_s;
     stats_.cache_bytes = state.cache_bytes;
     stats_.cache_budget_bytes = state.cache_budget_bytes;

@@ -12,13 +12,11 @@
 #include "engine/session.h"
 #include "engine/token_stream.h"
 #include "engine/work_times.h"
-#include "store/expert_store.h"
 
 namespace coli {
 
 // What the engine has done and has at one moment.
 struct EngineState {
-  ExpertStoreStats store;
   WorkTimes work;
   double memory_bytes_per_s = 0;
   uint64_t cache_bytes = 0;
@@ -74,7 +72,7 @@ class Sequence {
   FinishReason reason_ = FinishReason::kStop;
   GenerationStats stats_;
   bool started_ = false;
-  EngineState at_start_;
+  WorkTimes work_before_;  // of the engine, at admission
   Clock::time_point submitted_;
   Clock::time_point started_at_;
   Clock::time_point first_token_;

@@ -35,13 +35,9 @@ struct GenerationStats {
   uint32_t completion_tokens = 0;  // the stop token not counted
   double queued_s = 0;             // from Submit to admission
   double prefill_s = 0;
-  double first_token_s = 0;  // from Submit to the first token
-  double decode_s = 0;       // from the first token to the end
-  uint64_t expert_hits = 0;  // of the whole engine while this request ran
-  uint64_t expert_misses = 0;
-  uint64_t bytes_read = 0;
-  double io_wait_s = 0;             // compute stood still for a read
-  WorkTimes work;                   // as the counters above, of the whole engine
+  double first_token_s = 0;         // from Submit to the first token
+  double decode_s = 0;              // from the first token to the end
+  WorkTimes work;                   // of the whole engine while this request ran
   double memory_bytes_per_s = 0;    // how fast this machine reads memory; 0: not known
   uint64_t cache_bytes = 0;         // of experts in RAM when the request ended
   uint64_t cache_budget_bytes = 0;  // that they may take

@@ -165,7 +165,7 @@ uint64_t MissesAfter(const std::filesystem::path& state, std::chrono::millisecon
   const auto stream = engine->Submit(std::move(request)).value();
   while (!std::holds_alternative<TokenStream::End>(stream->Next(std::chrono::seconds(1)))) {
   }
-  return stream->outcome()->stats.expert_misses;
+  return stream->outcome()->stats.work.steps().expert_misses;
 }
 
 TEST(UsageStatistics, AnEngineSaysHowFarWarmingIs) {

@@ -16,7 +16,7 @@ namespace coli {
 namespace {
 
 constexpr size_t kRecordBytes = size_t{4618} * DiskFile::kAlignment;  // an int4-row expert
-constexpr size_t kPieceBytes = size_t{1} << 20;
+constexpr size_t kPieceBytes = kReadPieceBytes;
 constexpr uint32_t kReaders = 16;  // pieces that are asked for at the same time
 constexpr uint64_t kFileBytes = uint64_t{1} << 30;
 constexpr uint64_t kQuickFileBytes = uint64_t{64} << 20;
@@ -203,7 +203,7 @@ Parameters ParametersOf(const Drive& drive, std::string reader) {
 }
 
 Status MeasureDrive(BenchSession& session, const Drive& drive) {
-  const size_t records = session.quick() ? 2 : 8;
+  const size_t records = session.quick() ? 2 : 16;
   COLI_ASSIGN_OR_RETURN(Reading reading, Prepare(session, drive, records));
   std::mt19937_64 generator(1);
   Status status;
@@ -213,7 +213,7 @@ Status MeasureDrive(BenchSession& session, const Drive& drive) {
           status = Read(reading, ChooseRecords(drive, records, generator), drive);
         }
       },
-      4);
+      session.quick() ? 2 : 8);
   COLI_RETURN_IF_ERROR(status);
   session.Add(Summarize("disk.read",
                         ParametersOf(drive, fmt::format("plain reads, depth {}", kReaders)), "GB/s",

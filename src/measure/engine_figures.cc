@@ -159,7 +159,7 @@ Status MeasureWarm(BenchSession& session, Requests& requests, const TokenNeeds& 
           return;
         }
         AddSpeeds(*stats, figures.warm_prefill, figures.warm_decode);
-        waited_s += stats->io_wait_s;
+        waited_s += stats->work.wait_s();
         computed_s += stats->prefill_s + stats->decode_s;
         if (needs.bytes < kLeastStreamedBytes) {
           return;

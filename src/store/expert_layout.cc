@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
-#include "sys/io_engine.h"
 
 namespace coli {
 namespace {
@@ -69,11 +68,11 @@ ExpertLayout::ExpertLayout(const ExpertRecord& record) {
     end = AlignUp(last->position + last->bytes, kPage);
   }
   COLI_CHECK(end <= BufferBytes(record));
-  // Room for the first and the last piece of each run.
+  // Each run may have a piece that is not full, and down's run has two cuts.
   const uint64_t piece_bytes =
       std::max(kPieceBytes, AlignUp(CeilDiv(end, kMaxPieces - 2 * kExtents), kPage));
   for (const Run& run : std::span(runs).first(count)) {
-    AddRun(run, piece_bytes);
+    AddRun(run, record.down.codes, piece_bytes);
   }
   for (Piece& piece : std::span(pieces_).first(piece_count_)) {
     piece.only_down = std::ranges::none_of(extents, [&](const Extent* extent) {
@@ -84,15 +83,33 @@ ExpertLayout::ExpertLayout(const ExpertRecord& record) {
   }
 }
 
-void ExpertLayout::AddRun(const Run& run, uint64_t piece_bytes) {
-  const uint64_t before = run.whole_pages ? run.offset % kPage : 0;
-  const uint64_t needed = before + run.bytes;
-  const uint64_t bytes = run.whole_pages ? AlignUp(needed, kPage) : needed;
-  for (uint64_t done = 0; done < bytes; done += piece_bytes) {
+void ExpertLayout::AddRun(const Run& run, const Extent& down, uint64_t piece_bytes) {
+  const uint64_t end = run.offset + run.bytes;
+  if (!run.whole_pages) {
+    return AddPieces(run, run.offset, end, piece_bytes);
+  }
+  uint64_t begin = run.offset / kPage * kPage;
+  if (down.file == run.file && end - begin > piece_bytes) {
+    const uint64_t down_end = down.offset + down.bytes;
+    for (const uint64_t cut :
+         {AlignUp(down.offset, kPage), down_end < end ? down_end / kPage * kPage : end}) {
+      if (begin < cut && cut < end) {
+        AddPieces(run, begin, cut, piece_bytes);
+        begin = cut;
+      }
+    }
+  }
+  AddPieces(run, begin, AlignUp(end, kPage), piece_bytes);
+}
+
+// Bytes of the file from `begin` to `end`, in pieces of about the same size.
+void ExpertLayout::AddPieces(const Run& run, uint64_t begin, uint64_t end, uint64_t piece_bytes) {
+  const uint64_t part = AlignUp(CeilDiv(end - begin, CeilDiv(end - begin, piece_bytes)), kPage);
+  for (uint64_t at = begin; at < end; at += part) {
     COLI_CHECK(piece_count_ < kMaxPieces);
-    pieces_[piece_count_++] = {run.file, run.offset - before + done,
-                               std::min(piece_bytes, bytes - done),
-                               std::min(piece_bytes, needed - done), run.position - before + done};
+    const uint64_t bytes = std::min(part, end - at);
+    pieces_[piece_count_++] = {run.file, at, bytes, std::min(bytes, run.offset + run.bytes - at),
+                               run.position + at - run.offset};
   }
 }
 

@@ -5,7 +5,8 @@
 // colibri container keep the three codes together, and the three scales.
 //
 // A run is read as the whole pages of the file that it lies in, in pieces of a few MiB that can be
-// in flight together. So a run begins in its first page of the buffer where it begins in its first
+// in flight together. Where codes of down begin, a piece of several ends, so that gate and up need
+// not wait for them. So a run begins in its first page of the buffer where it begins in its first
 // page of the file, and what else those pages hold comes along: such reads suit drives that are
 // read directly, past the system's page cache.
 #pragma once
@@ -16,6 +17,7 @@
 #include <span>
 
 #include "store/container.h"
+#include "sys/io_engine.h"
 #include "tensor/tensor_view.h"
 
 namespace coli {
@@ -31,7 +33,8 @@ struct ExpertRecord {
 class ExpertLayout {
  public:
   static constexpr size_t kMaxPieces = 64;
-  static constexpr uint64_t kPieceBytes = uint64_t{2} << 20;  // more where there would be too many
+  // More where there would be too many.
+  static constexpr uint64_t kPieceBytes = kReadPieceBytes;
 
   struct Piece {
     const File* file = nullptr;
@@ -66,7 +69,8 @@ class ExpertLayout {
     uint64_t position = 0;  // in the buffer
     bool whole_pages = true;
   };
-  void AddRun(const Run& run, uint64_t piece_bytes);
+  void AddRun(const Run& run, const Extent& down, uint64_t piece_bytes);
+  void AddPieces(const Run& run, uint64_t begin, uint64_t end, uint64_t piece_bytes);
 
   std::array<Piece, kMaxPieces> pieces_;
   size_t piece_count_ = 0;

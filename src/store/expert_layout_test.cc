@@ -173,7 +173,31 @@ TEST(ExpertLayout, ALargeExpertIsReadInPiecesThatCoverItsPages) {
     EXPECT_EQ(layout.bytes(), 10'000 - 8'192 + 3 * codes);
     EXPECT_GE(offset, 10'000 + 3 * codes);
     EXPECT_LT(offset, 10'000 + 3 * codes + kDirectAlignment);
-    EXPECT_GE(layout.pieces().size(), 3 * codes / (uint64_t{4} << 20));
+    EXPECT_GE(layout.pieces().size(), 3 * codes / ExpertLayout::kPieceBytes);
+  }
+}
+
+// Whatever lies before and behind down's codes, hardly a byte of them is read for gate and up.
+TEST(ExpertLayout, GateAndUpOfALargeExpertAreReadWithoutDown) {
+  constexpr uint64_t kCodes = (uint64_t{6} << 20) + 1'000;
+  constexpr uint64_t kScales = 8'192;
+  const auto matrix = [](uint64_t codes, uint64_t scales) {
+    return StoredMatrix{"w", {FormatId::kInt8Row},     4,
+                        4,   {nullptr, codes, kCodes}, {nullptr, scales, kScales}};
+  };
+  for (const auto& [gate, up, down] : {std::array<uint64_t, 3>{0, 1, 2}, {1, 2, 0}, {0, 2, 1}}) {
+    constexpr uint64_t kBegin = 20'000;
+    const uint64_t scales = kBegin + 3 * kCodes;
+    const ExpertLayout layout({matrix(kBegin + gate * kCodes, scales + gate * kScales),
+                               matrix(kBegin + up * kCodes, scales + up * kScales),
+                               matrix(kBegin + down * kCodes, scales + down * kScales)});
+
+    uint64_t only_down = 0;
+    for (const ExpertLayout::Piece& piece : layout.pieces()) {
+      only_down += piece.only_down ? piece.needed : 0;
+    }
+    EXPECT_LE(only_down, kCodes + kDirectAlignment) << "what else the last page holds";
+    EXPECT_GT(only_down, kCodes - 2 * kDirectAlignment);
   }
 }
 

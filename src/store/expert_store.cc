@@ -454,6 +454,7 @@ void ExpertStore::SetBudget(uint64_t bytes) {
 ExpertStoreStats ExpertStore::stats() const {
   ExpertStoreStats stats = stats_;
   stats.bytes_read = reader_.bytes_read();
+  stats.drive_us = reader_.io().stats().busy_us;
   stats.conversions = reader_.conversions();
   stats.lookahead = lookahead_.counters();
   return stats;

@@ -54,6 +54,7 @@ struct ExpertStoreStats {
   uint64_t conversions = 0;    // experts that were converted after they had been read
   uint64_t wait_us = 0;        // the caller had nothing to compute and waited for a read
   uint64_t overlap_us = 0;     // the caller computed while reads were in flight
+  uint64_t drive_us = 0;       // at least one read was at the drive
   uint64_t warmed = 0;         // experts read because they were useful in the past
   uint64_t warm_failures = 0;  // of them, that could not be read
   Lookahead::Counters lookahead;

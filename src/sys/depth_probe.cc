@@ -72,12 +72,10 @@ size_t ChooseDepth(std::span<const DepthSpeed> speeds) {
   constexpr double kTolerance = 0.03;
   COLI_CHECK(!speeds.empty());
   const double best = std::ranges::max(speeds, {}, &DepthSpeed::bytes_per_second).bytes_per_second;
-  size_t chosen = speeds.front().depth;
-  bool found = false;
+  size_t chosen = 0;
   for (const DepthSpeed& speed : speeds) {
-    if (speed.bytes_per_second >= best * (1 - kTolerance) && (!found || speed.depth < chosen)) {
-      chosen = speed.depth;
-      found = true;
+    if (speed.bytes_per_second >= best * (1 - kTolerance)) {
+      chosen = std::max(chosen, speed.depth);
     }
   }
   return chosen;

@@ -19,14 +19,16 @@ struct DepthSpeed {
   double bytes_per_second = 0;
 };
 
-// The smallest depth whose speed is within 3 % of the best: a deeper queue makes each read wait
-// longer. `speeds` is not empty. Pure.
+// The largest depth whose speed is within 3 % of the best. Where two are about as fast, the deeper
+// one stays so when reads are of other sizes or the drive is busy with something else; reads that
+// nobody waits for are few at a drive whatever its depth (read_queue.h). `speeds` is not empty.
+// Pure.
 size_t ChooseDepth(std::span<const DepthSpeed> speeds);
 
 using MakeEngineOfDepth = std::function<Result<std::unique_ptr<IoEngine>>(size_t depth)>;
 
 struct DepthProbe {
-  static constexpr size_t kPieceBytes = size_t{1} << 20;
+  static constexpr size_t kPieceBytes = kReadPieceBytes;
   static constexpr size_t kDepths[] = {1, 2, 4, 8, 16};
   static constexpr int kRounds = 3;  // in turn, so that all depths see the same neighbours
 

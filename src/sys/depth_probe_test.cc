@@ -17,12 +17,12 @@ using coli::testing::PatternBytes;
 using coli::testing::TempDirectory;
 using coli::testing::WriteFile;
 
-TEST(ChooseDepth, TakesTheSmallestOfThoseThatAreAboutTheBest) {
+TEST(ChooseDepth, TakesTheLargestOfThoseThatAreAboutTheBest) {
   using Speeds = std::vector<DepthSpeed>;
-  EXPECT_EQ(ChooseDepth(Speeds{{1, 100}, {2, 180}, {4, 196}, {8, 200}, {16, 190}}), 4U);
-  EXPECT_EQ(ChooseDepth(Speeds{{1, 100}, {2, 180}, {4, 193}, {8, 200}, {16, 190}}), 8U);
+  EXPECT_EQ(ChooseDepth(Speeds{{1, 100}, {2, 180}, {4, 196}, {8, 200}, {16, 195}}), 16U);
+  EXPECT_EQ(ChooseDepth(Speeds{{1, 100}, {2, 180}, {4, 193}, {8, 200}, {16, 193}}), 8U);
   EXPECT_EQ(ChooseDepth(Speeds{{1, 200}, {2, 100}}), 1U) << "a disk that has to seek";
-  EXPECT_EQ(ChooseDepth(Speeds{{16, 200}, {8, 199}}), 8U) << "in any order";
+  EXPECT_EQ(ChooseDepth(Speeds{{16, 199}, {8, 200}}), 16U) << "in any order";
   EXPECT_EQ(ChooseDepth(Speeds{{4, 0}}), 4U);
 }
 

@@ -11,6 +11,7 @@ namespace coli {
 FileRead::FileRead(const ReadRequest& request, bool allow_direct)
     : file_(request.file),
       tag_(request.tag),
+      urgency_(request.urgency),
       allow_direct_(allow_direct),
       progress_(request.file->path(), request.offset, request.destination, request.NeededBytes()) {}
 

@@ -33,6 +33,7 @@ class FileRead {
   void Add(ssize_t result);
 
   uint64_t tag() const { return tag_; }
+  Urgency urgency() const { return urgency_; }  // with which it began
   const Status& status() const { return progress_.status(); }
   size_t arrived() const { return progress_.arrived(); }
   bool direct() const { return !cached_; }  // all bytes came past the page cache
@@ -40,6 +41,7 @@ class FileRead {
  private:
   const File* file_;
   uint64_t tag_;
+  Urgency urgency_;
   bool allow_direct_;
   bool calls_direct_ = false;  // the call that runs
   bool cached_ = false;

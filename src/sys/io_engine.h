@@ -23,6 +23,10 @@
 
 namespace coli {
 
+// A long read is cut into pieces of about this size: smaller ones cost the drive speed, larger ones
+// keep what is urgent waiting.
+inline constexpr uint64_t kReadPieceBytes = uint64_t{4} << 20;
+
 // A read that is kAhead begins only when no kDemand read waits to begin.
 enum class Urgency : uint8_t { kDemand, kAhead };
 

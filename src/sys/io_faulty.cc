@@ -1,6 +1,7 @@
 #include "sys/io_faulty.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <random>
 #include <thread>
@@ -51,7 +52,8 @@ class IoFaulty final : public IoEngine {
   std::mt19937_64 random_;
   size_t submitted_ = 0;
   std::map<std::pair<const File*, uint64_t>, size_t> repetitions_;
-  ReadQueue queue_;                      // reads that have not begun; their tags are numbers
+  // Reads that have not begun; their tags are numbers. None is ever at the drive for it.
+  ReadQueue queue_{std::numeric_limits<size_t>::max()};
   std::map<uint64_t, Planned> planned_;  // of those, and of the cancelled, by number
   std::vector<Held> held_;               // finished, in the order in which they began
 };

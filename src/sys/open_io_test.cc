@@ -55,7 +55,7 @@ TEST_F(OpenIoTest, TakesUringPastThePageCacheWhereItCan) {
 
 TEST_F(OpenIoTest, ProbesTheDepthWhenMuchIsToBeRead) {
   SkipUnlessDirectUring();
-  std::filesystem::resize_file(directory_ / "f", 20 << 20);
+  std::filesystem::resize_file(directory_ / "f", 80 << 20);
   *file_ = File::OpenRead(directory_ / "f", DirectReads::kTry).value();
   std::vector<size_t> depths;
   IoSettings settings;

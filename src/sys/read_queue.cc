@@ -66,8 +66,9 @@ bool ReadQueue::Cancel(uint64_t tag) {
 
 bool ReadQueue::Promote(uint64_t tag) {
   const std::lock_guard lock(mutex_);
-  const std::optional<ReadRequest> request = Remove(ahead_, tag);
+  std::optional<ReadRequest> request = Remove(ahead_, tag);
   if (request) {
+    request->urgency = Urgency::kDemand;
     demand_.push_back(*request);
   }
   return request.has_value();
@@ -109,17 +110,22 @@ std::optional<ReadRequest> ReadQueue::Take() {
 
 std::optional<ReadRequest> ReadQueue::WaitToTake() {
   std::unique_lock lock(mutex_);
-  waiting_changed_.wait(lock, [this] { return closed_ || !demand_.empty() || !ahead_.empty(); });
+  waiting_changed_.wait(lock, [this] { return closed_ || MayTake(); });
   return TakeLocked();
 }
 
+bool ReadQueue::MayTake() const {
+  return !demand_.empty() || (!ahead_.empty() && ahead_at_drive_ < most_ahead_at_drive_);
+}
+
 std::optional<ReadRequest> ReadQueue::TakeLocked() {
-  std::deque<ReadRequest>& next = demand_.empty() ? ahead_ : demand_;
-  if (next.empty()) {
+  if (!MayTake()) {
     return std::nullopt;
   }
+  std::deque<ReadRequest>& next = demand_.empty() ? ahead_ : demand_;
   const ReadRequest request = next.front();
   next.pop_front();
+  ahead_at_drive_ += request.urgency == Urgency::kAhead ? 1U : 0U;
   if (at_drive_++ == 0) {
     busy_since_ = Clock::now();
   }
@@ -141,10 +147,12 @@ void ReadQueue::Finish(const FileRead& read) {
     stats_.bytes += read.arrived();
     ++(read.direct() ? stats_.direct_reads : stats_.cached_reads);
     done_.push_back({read.tag(), read.status()});
+    ahead_at_drive_ -= read.urgency() == Urgency::kAhead ? 1U : 0U;
     if (--at_drive_ == 0) {
       busy_ += Clock::now() - busy_since_;
     }
   }
+  waiting_changed_.notify_one();  // of those that are kAhead another may go
   done_changed_.notify_all();
 }
 

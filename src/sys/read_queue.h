@@ -1,5 +1,8 @@
 // What every engine has between the thread that submits and those that read: requests that wait,
 // demand first, each kind in the order of submission, and completions. Thread-safe.
+//
+// Of the reads that are kAhead few are at the drive at once: demand that comes meanwhile waits for
+// them there, and no queue of ours can overtake them.
 #pragma once
 
 #include <chrono>
@@ -17,6 +20,11 @@ namespace coli {
 
 class ReadQueue {
  public:
+  static constexpr size_t kAheadAtDrive = 2;
+
+  explicit ReadQueue(size_t most_ahead_at_drive = kAheadAtDrive)
+      : most_ahead_at_drive_(most_ahead_at_drive) {}
+
   // --- the submitting side: as IoEngine says ---
   void Push(const ReadRequest& request);
   std::optional<ReadCompletion> Wait(std::chrono::milliseconds patience);
@@ -44,10 +52,12 @@ class ReadQueue {
  private:
   using Clock = std::chrono::steady_clock;
 
+  bool MayTake() const;
   std::optional<ReadRequest> TakeLocked();
   std::optional<ReadCompletion> PollLocked();
   static std::optional<ReadRequest> Remove(std::deque<ReadRequest>& requests, uint64_t tag);
 
+  const size_t most_ahead_at_drive_;
   mutable std::mutex mutex_;
   std::condition_variable waiting_changed_;
   std::condition_variable done_changed_;
@@ -55,6 +65,7 @@ class ReadQueue {
   std::deque<ReadRequest> ahead_;
   std::deque<ReadCompletion> done_;
   size_t at_drive_ = 0;
+  size_t ahead_at_drive_ = 0;     // of those
   Clock::time_point busy_since_;  // while at_drive_ > 0
   Clock::duration busy_{0};
   IoStats stats_;  // but busy_us

@@ -54,6 +54,26 @@ TEST_F(ReadQueueTest, DemandGoesFirstAndEachKindInOrder) {
   EXPECT_THAT(TakeAll(), ElementsAre(2, 4, 1, 3));
 }
 
+TEST_F(ReadQueueTest, FewReadsAheadAreAtTheDriveAtOnce) {
+  constexpr uint64_t kLimit = ReadQueue::kAheadAtDrive;
+  for (uint64_t tag = 1; tag <= kLimit + 2; ++tag) {
+    Push(tag, Urgency::kAhead);
+  }
+  const auto first = queue_.Take();
+  ASSERT_TRUE(first);
+  for (uint64_t tag = 2; tag <= kLimit; ++tag) {
+    EXPECT_TRUE(queue_.Take());
+  }
+
+  EXPECT_FALSE(queue_.Take());
+  Push(100, Urgency::kDemand);
+  EXPECT_THAT(TakeAll(), ElementsAre(100)) << "demand is not limited";
+  EXPECT_TRUE(queue_.Promote(kLimit + 1));
+  EXPECT_THAT(TakeAll(), ElementsAre(kLimit + 1)) << "nor is what became demand";
+  Finish(*first, 10);
+  EXPECT_THAT(TakeAll(), ElementsAre(kLimit + 2));
+}
+
 TEST_F(ReadQueueTest, APromotedReadIsTheLastOfTheDemand) {
   Push(1, Urgency::kAhead);
   Push(2, Urgency::kAhead);
