@@ -113,6 +113,7 @@ Result<int> Measure(CommandContext& context, const std::vector<const Scenario*>&
                             .model_name = NameOf(model),
                             .scratch_dir = context.line.Text("dir").value_or("."),
                             .quick = context.line.Has("quick"),
+                            .cold = context.line.Has("cold"),
                             .cancelled = [&] { return signals.came(); },
                             .progress = [&](size_t done) { progress.Update(done, expected); }}));
   const bool good = RunScenarios(context, scenarios, session, progress);

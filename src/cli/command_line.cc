@@ -67,8 +67,10 @@ constexpr auto kVerbs = std::to_array<VerbSpec>({
      "What to measure, or the two files of --compare. None: everything.",
      "measure this machine and what limits it",
      "Measure memory, drive, kernels and the engine, each beside what limits it: memory.read, "
-     "disk.read, matvec, matmul, moe, attention, prefill, decode, neighbour. Options of the model "
-     "are for prefill and decode. docs/cli.md describes the scenarios and the figures."},
+     "disk.read, matvec, matmul, moe, attention, prefill, decode, append, neighbour. Options of "
+     "the "
+     "model are for prefill, decode and append. docs/cli.md describes the scenarios and the "
+     "figures."},
     {"config", kConfigVerb, Command::kConfigExplain, Arguments::kOne, "explain",
      "The only thing there is.", "show every option and where it comes from",
      "`coli config explain` shows the value of each option and where it came from."},

@@ -68,24 +68,31 @@ Status CheckBench(const CommandLine& line) {
     }
     return Ok();
   }
-  if (!RunsAny(line, {"prefill", "decode"})) {
+  if (!RunsAny(line, {"decode"})) {
+    COLI_RETURN_IF_ERROR(ForbidAll(line, {"cold"}, "it is for the scenario decode"));
+  }
+  if (line.Has("cold")) {
+    COLI_RETURN_IF_ERROR(
+        ForbidAll(line, {"model-mirror"}, "--cold sets the engine beside one drive"));
+  }
+  if (!RunsAny(line, {"prefill", "decode", "append"})) {
     COLI_RETURN_IF_ERROR(ForbidAll(
         line,
         {"ctx", "cache-experts", "cache-policy", "lookahead", "io", "direct", "model-mirror",
          "expert-format", "dense-format", "prefill-chunk", "attention", "latent-norm-eps"},
-        "it is for the scenarios prefill and decode"));
+        "it is for the scenarios prefill, decode and append"));
   }
-  if (!RunsAny(line, {"prefill", "decode", "disk.read"})) {
+  if (!RunsAny(line, {"prefill", "decode", "append", "disk.read"})) {
+    COLI_RETURN_IF_ERROR(ForbidAll(
+        line, {"model"}, "it is for the scenarios prefill, decode, append and disk.read"));
+  }
+  if (!RunsAny(line, {"prefill", "decode", "append", "attention"})) {
     COLI_RETURN_IF_ERROR(
-        ForbidAll(line, {"model"}, "it is for the scenarios prefill, decode and disk.read"));
+        ForbidAll(line, {"kv"}, "it is for the scenarios prefill, decode, append and attention"));
   }
-  if (!RunsAny(line, {"prefill", "decode", "attention"})) {
-    COLI_RETURN_IF_ERROR(
-        ForbidAll(line, {"kv"}, "it is for the scenarios prefill, decode and attention"));
-  }
-  return RunsAny(line, {"disk.read"})
+  return RunsAny(line, {"disk.read"}) || line.Has("cold")
              ? Ok()
-             : ForbidAll(line, {"dir"}, "it is for the scenario disk.read");
+             : ForbidAll(line, {"dir"}, "it is for the scenario disk.read and for --cold");
 }
 
 }  // namespace

@@ -63,6 +63,11 @@ TEST(IdleOptions, AScenarioHasItsOwnOptions) {
   EXPECT_EQ(Complaint({"bench", "matvec", "--ctx", "100"}).find("--ctx"), 0U);
   EXPECT_EQ(Complaint({"bench", "matvec", "--kv", "bf16"}).find("--kv"), 0U);
   EXPECT_EQ(Complaint({"bench", "matvec", "decode", "--dir", "d"}).find("--dir"), 0U);
+  EXPECT_EQ(Complaint({"bench", "prefill", "--cold"}).find("--cold"), 0U);
+  EXPECT_EQ(Complaint({"bench", "decode", "--cold", "--dir", "d"}), "");
+  EXPECT_EQ(Complaint({"bench", "decode", "--cold", "--model-mirror", "d"}).find("--model-mirror"),
+            0U);
+  EXPECT_EQ(Complaint({"bench", "append", "--model", "m", "--ctx", "4000", "--kv", "bf16"}), "");
   EXPECT_EQ(Complaint({"bench", "--dir", "d", "--model", "m", "--ctx", "100", "--kv", "bf16"}), "");
   EXPECT_EQ(Complaint({"bench", "attention", "--kv", "bf16"}), "");
   EXPECT_EQ(Complaint({"bench", "disk.read", "--dir", "d", "--model", "m"}), "");

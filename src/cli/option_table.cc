@@ -177,9 +177,13 @@ constexpr auto kTable = std::to_array<OptionSpec>({
     {.name = "quick", .type = OptionType::kSwitch, .verbs = kBenchVerb, .flag_only = true,
      .group = "This call",
      .help = "Use little memory and little time. The figures are rough."},
+    {.name = "cold", .type = OptionType::kSwitch, .verbs = kBenchVerb, .flag_only = true,
+     .group = "This call",
+     .help = "For decode: drop the page cache of the model's files first, and set what reads did "
+             "beside what the drive does alone."},
     {.name = "dir", .type = OptionType::kText, .verbs = kBenchVerb, .flag_only = true,
      .group = "This call", .value_name = "DIR",
-     .help = "Where disk.read puts the file it reads: on the drive that is to be measured. Not "
+     .help = "Where disk.read and --cold put the file they read: on the drive that is to be measured. Not "
              "set: the current directory. With a model that is large enough its own files are "
              "read."},
     {.name = "markdown", .type = OptionType::kSwitch, .verbs = kBenchVerb, .flag_only = true,

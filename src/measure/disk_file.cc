@@ -124,4 +124,19 @@ void DiskFile::DropPages() const {
   ::posix_fadvise(file_.descriptor(), 0, 0, POSIX_FADV_DONTNEED);  // advice only
 }
 
+Status DropPageCache(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".safetensors") {
+      COLI_ASSIGN_OR_RETURN(const DiskFile file, DiskFile::Open(entry->path()));
+      file.DropPages();
+    }
+  }
+  if (error) {
+    return Fail(ErrorCode::kIo, "{}: cannot be listed: {}", directory.string(), error.message());
+  }
+  return Ok();
+}
+
 }  // namespace coli

@@ -42,4 +42,8 @@ class DiskFile {
   std::string path_;  // for errors: of a file without a name its directory
 };
 
+// Empties the page cache of the weights in `directory`, as far as the system takes the advice.
+// Error: kIo when it cannot be listed or a file not be opened.
+Status DropPageCache(const std::filesystem::path& directory);
+
 }  // namespace coli

@@ -10,6 +10,7 @@
 #include "measure/scenario.h"
 #include "measure/weight_set.h"
 #include "sys/aligned_buffer.h"
+#include "sys/left_behind.h"
 #include "sys/open_io.h"
 
 namespace coli {
@@ -140,20 +141,34 @@ Status ReadWithEngine(const std::vector<Piece>& pieces, IoEngine& io) {
   for (const Piece& piece : pieces) {
     io.Submit({&piece.file->file(), piece.offset, piece.memory});
   }
+  Status status;
   while (io.in_flight() > 0) {
-    if (const auto done = io.Wait(kClosePatience)) {
-      COLI_RETURN_IF_ERROR(done->status);
+    const auto done = io.Wait(kClosePatience);
+    if (!done) {
+      return Fail(ErrorCode::kIo, "the drive does not answer: no read has ended for {} s",
+                  kClosePatience.count() / 1000);
+    }
+    if (status && !done->status) {
+      status = done->status;
     }
   }
-  return Ok();
+  return status;
 }
 
 // What is measured, one way beside the other.
 struct Reading {
+  Reading() = default;
+  Reading(Reading&&) = default;
+  ~Reading() {
+    if (engine.engine && !engine.engine->Close(kClosePatience)) {
+      LeaveBehind(std::move(memory));  // a read that hangs may still write to it
+    }
+  }
+
   std::vector<const File*> files;
-  OpenedIo engine;
   std::unique_ptr<ThreadPool> readers;
   AlignedBuffer memory;
+  OpenedIo engine;
   Runs plain;
   Runs with_engine;
 };

@@ -1,12 +1,10 @@
 #include "measure/engine_figures.h"
 
 #include <algorithm>
-#include <chrono>
-#include <random>
 #include <utility>
-#include <variant>
 
 #include "engine/engine.h"
+#include "measure/bench_requests.h"
 #include "measure/machine_probe.h"
 #include "measure/session.h"
 #include "measure/weight_set.h"
@@ -56,56 +54,6 @@ double WeightsIn(uint64_t bytes, const std::string& format_name) {
                 : 0;
 }
 
-// One request after the other to one engine.
-class Requests {
- public:
-  Requests(BenchSession& session, Engine& engine, const EngineFigures& sizes)
-      : session_(session),
-        engine_(engine),
-        prompt_tokens_(sizes.prompt_tokens),
-        answer_tokens_(sizes.answer_tokens) {}
-
-  // A prompt of random tokens and its answer, sampled so that answers differ. When the session is
-  // cancelled, kCancelled.
-  Result<GenerationStats> Next() {
-    GenerationRequest request;
-    std::uniform_int_distribution<int32_t> token(
-        0, static_cast<int32_t>(engine_.config().vocab_size) - 1);
-    for (uint32_t i = 0; i < prompt_tokens_; ++i) {
-      request.prompt.push_back(TokenId{token(generator_)});
-    }
-    request.max_tokens = answer_tokens_;
-    request.ignore_end_of_sequence = true;  // every answer is of the same length
-    request.sampling.temperature = 1;
-    request.sampling.seed = generator_();
-    COLI_ASSIGN_OR_RETURN(const std::shared_ptr<TokenStream> stream,
-                          engine_.Submit(std::move(request)));
-    COLI_ASSIGN_OR_RETURN(const GenerationResult result, Drain(*stream));
-    if (result.reason == FinishReason::kCancelled) {
-      return Fail(ErrorCode::kCancelled, "cancelled");
-    }
-    return result.stats;
-  }
-
- private:
-  Result<GenerationResult> Drain(TokenStream& stream) {
-    constexpr std::chrono::milliseconds kPoll{50};
-    while (!std::holds_alternative<TokenStream::End>(stream.Next(kPoll))) {
-      session_.ShowProgress();
-      if (session_.cancelled()) {
-        stream.Cancel();
-      }
-    }
-    return stream.outcome();
-  }
-
-  BenchSession& session_;
-  Engine& engine_;
-  uint32_t prompt_tokens_;
-  uint32_t answer_tokens_;
-  std::mt19937 generator_{1};
-};
-
 void AddSpeeds(const GenerationStats& stats, Runs& prefill, Runs& decode) {
   const auto add = [](uint32_t tokens, double seconds, Runs& speeds) {
     if (tokens > 0 && seconds > 0) {
@@ -145,7 +93,7 @@ struct TokenNeeds {
 
 // The limits are measured between the requests. One request may take minutes: a single one
 // suffices.
-Status MeasureWarm(BenchSession& session, Requests& requests, const TokenNeeds& needs,
+Status MeasureWarm(BenchSession& session, BenchRequests& requests, const TokenNeeds& needs,
                    EngineFigures& figures) {
   constexpr int kLeastRuns = 1;
   Status status;
@@ -181,7 +129,7 @@ Status MeasureWarm(BenchSession& session, Requests& requests, const TokenNeeds& 
 
 Status MeasureRequests(BenchSession& session, Engine& engine, const TokenNeeds& needs,
                        EngineFigures& figures) {
-  Requests requests(session, engine, figures);
+  BenchRequests requests(session, engine, {figures.prompt_tokens, figures.answer_tokens});
   COLI_ASSIGN_OR_RETURN(const GenerationStats cold, requests.Next());
   AddSpeeds(cold, figures.cold_prefill, figures.cold_decode);
   return MeasureWarm(session, requests, needs, figures);
@@ -232,17 +180,9 @@ Result<EngineFigures> MeasureEngine(BenchSession& session) {
       const std::unique_ptr<Engine> engine,
       Engine::Create(options, [&](uint64_t, uint64_t) { session.ShowProgress(); }));
   EngineFigures figures;
-  figures.answer_tokens = session.quick() ? 8 : 32;
-  figures.prompt_tokens = session.quick() ? 32 : 512;
-  if (engine->context() < figures.prompt_tokens + figures.answer_tokens) {
-    figures.answer_tokens = std::min(figures.answer_tokens, engine->context() / 2);
-    figures.prompt_tokens = engine->context() - figures.answer_tokens;
-  }
-  if (figures.answer_tokens < 2) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "a context to measure answers in: expected 4 positions or more, found {}",
-                engine->context());
-  }
+  COLI_ASSIGN_OR_RETURN(const RequestSize size, ChooseRequestSize(session, *engine));
+  figures.prompt_tokens = size.prompt_tokens;
+  figures.answer_tokens = size.answer_tokens;
   const Status status = MeasureRequests(session, *engine, needs, figures);
   if (!status && status.error().code != ErrorCode::kCancelled) {
     return tl::unexpected(status.error());

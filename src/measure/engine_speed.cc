@@ -26,6 +26,9 @@ Status MeasurePrefill(BenchSession& session) {
 }
 
 Status MeasureDecode(BenchSession& session) {
+  if (session.options().cold) {
+    return MeasureColdDecode(session);
+  }
   COLI_ASSIGN_OR_RETURN(const EngineFigures* figures, session.MeasuredEngine());
   session.Add(
       Summarize("decode", ParametersOf(session, *figures, "cold"), "tok/s", figures->cold_decode));

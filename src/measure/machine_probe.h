@@ -14,8 +14,9 @@ namespace coli {
 // Multiply-adds of 16 rows together with weights in `format`, of all threads in a second.
 Result<double> MultiplyAddsPerSecond(BenchSession& session, Format format);
 
-// Random reads of whole experts: of the model's files, or of a file made in the scratch directory
-// if one is named. Errors: those of MeasureDiskRead; kCancelled.
+// Plain random reads of whole experts, whose figures the session also keeps as results: of the
+// model's files, or of a file made in the scratch directory if one is named. Errors: those of
+// MeasureDiskRead; kCancelled.
 Result<double> DriveBytesPerSecond(BenchSession& session);
 
 // Memory, and the products of every format in `multiply_adds` (as ModelCost names them). The

@@ -30,7 +30,7 @@ using Parameters = std::vector<std::pair<std::string, Parameter>>;
 struct Measurement {
   std::string scenario;
   Parameters params;
-  double value = 0;  // of the best run; more is better
+  double value = 0;  // of the best run; more is better, but of MB and ms
   std::string unit;
   std::optional<Limit> limit;
   std::optional<double> share_of_limit;  // nothing without a limit

@@ -42,6 +42,12 @@ Status MeasureAttention(BenchSession& session);
 // later ones; decode of what the memory read allows where all experts are in memory.
 Status MeasurePrefill(BenchSession& session);
 Status MeasureDecode(BenchSession& session);
+// What MeasureDecode measures when the session is cold: the page cache is emptied of the model's
+// files, and the first answer and later ones are set beside what the drive does without an engine.
+Status MeasureColdDecode(BenchSession& session);
+// A few tokens behind a long prompt that is known: what is read for them, of what the experts that
+// were missing take, and how fast the answer goes on, of the answer before.
+Status MeasureAppend(BenchSession& session);
 // A layer's experts, and parallel loops, beside a thread that keeps a core busy; of the speed
 // without it.
 Status MeasureNeighbour(BenchSession& session);

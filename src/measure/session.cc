@@ -1,5 +1,6 @@
 #include "measure/session.h"
 
+#include <cmath>
 #include <fstream>
 #include <utility>
 
@@ -70,7 +71,7 @@ Result<const EngineFigures*> BenchSession::MeasuredEngine() {
 }
 
 void BenchSession::Add(Measurement measurement) {
-  if (measurement.runs == 0) {
+  if (measurement.runs == 0 || !std::isfinite(measurement.value)) {
     return;
   }
   results_.push_back(std::move(measurement));

@@ -25,6 +25,7 @@ struct BenchOptions {
   std::string model_name;  // for the reports
   std::filesystem::path scratch_dir;  // where disk.read may write its file; empty: nowhere
   bool quick = false;                 // little memory and little time: to see that it works
+  bool cold = false;                  // decode: see MeasureColdDecode
   std::function<bool()> cancelled;
   std::function<void(size_t results)> progress;  // results so far
 };
@@ -69,7 +70,8 @@ class BenchSession {
       options_.progress(results_.size());
     }
   }
-  // Keeps a measurement; one without runs was cancelled and is dropped.
+  // Keeps a measurement. One without runs was cancelled and is dropped; so is one that divides by
+  // nothing: bytes where none were read.
   void Add(Measurement measurement);
   const std::vector<Measurement>& results() const { return results_; }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
@@ -121,8 +121,8 @@ using OpenedFile = Result<std::unique_ptr<SafetensorsFile>>;
 OpenedFile OpenWeights(const fs::path& path) {
   try {
     return SafetensorsFile::Open(path);
-  } catch (const std::exception& failure) {
-    return Fail(ErrorCode::kNotEnoughMemory, "{}: {}", path.string(), failure.what());
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected(Error{ErrorCode::kNotEnoughMemory, "no memory for headers"});
   }
 }
 

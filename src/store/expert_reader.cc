@@ -236,6 +236,7 @@ std::optional<ExpertReader::Arrival> ExpertReader::Complete(const ReadCompletion
   const size_t piece = static_cast<size_t>(completion.tag % ExpertLayout::kMaxPieces);
   Slot& slot = *table_[index];
   const ExpertLayout::Piece& part = slot.layout->pieces()[piece];
+  slot.hangs = slot.hangs || completion.hangs;  // also of a slot that nobody wants any more
   if (completion.status) {
     bytes_read_ += part.needed;
     slot.missing_bytes -= part.needed;
@@ -243,7 +244,6 @@ std::optional<ExpertReader::Arrival> ExpertReader::Complete(const ReadCompletion
   } else if (slot.cancelled) {
     slot.error = Error{ErrorCode::kCancelled, Describe(slot.key) + ": not read"};
   } else if (completion.hangs) {
-    slot.hangs = true;
     slot.error = Error{ErrorCode::kCancelled,
                        Describe(slot.key) + ": given up: " + completion.status.error().message};
   } else if (slot.tries[piece] < kMaxTries) {

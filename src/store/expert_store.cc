@@ -224,16 +224,24 @@ Result<std::optional<ExpertStore::Ready>> ExpertStore::Next() {
 }
 
 void ExpertStore::WaitForArrival() {
+  // Time during which the process was stopped is no fault of the drive: no wait counts for more than
+  // its own length.
+  constexpr std::chrono::milliseconds kLongestWait{1'000};
+  std::chrono::milliseconds patience = options_.patience;
   const auto start = Clock::now();
   while (ready_.empty() && !error_) {
     if (reader_.slots_being_read() == 0) {
       if (!EvictForRead()) {
         break;
       }
-    } else if (auto arrival = reader_.Wait(options_.patience)) {
+    } else if (auto arrival = reader_.Wait(std::min(patience, kLongestWait))) {
       Arrive(*arrival);
+      patience = options_.patience;
     } else if (reader_.slots_being_read() > 0) {
-      error_ = NoAnswer();
+      patience -= std::min(patience, kLongestWait);
+      if (patience.count() == 0) {
+        error_ = NoAnswer();
+      }
     }
     StartReads();  // a read that an earlier batch abandoned may have kept the last place busy
   }

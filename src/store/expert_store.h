@@ -46,7 +46,7 @@ struct ExpertStoreOptions {
 
 // Counters since creation; all monotone.
 struct ExpertStoreStats {
-  uint64_t hits = 0;     // asked for and resident, or already on its way for an earlier batch
+  uint64_t hits = 0;     // asked for and resident, or already on its way (not as a guess)
   uint64_t misses = 0;   // asked for and read, guesses included
   uint64_t dropped = 0;  // read, used, and worth less than the residents
   uint64_t evictions = 0;
@@ -166,8 +166,8 @@ class ExpertStore {
 
   ExpertStoreStats stats() const;
   const ExpertCache& cache() const { return cache_; }
-  // Experts that fit at once, if all are of the commonest size; and of all sizes what the largest
-  // one takes.
+  // Experts that fit at once into the first budget, if all are of the commonest size; and of all
+  // sizes what the largest one takes.
   size_t slots() const { return slots_; }
   uint64_t slot_bytes() const { return sizes_.largest; }
   // Slots that hold an expert or wait for one.

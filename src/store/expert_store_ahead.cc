@@ -146,7 +146,8 @@ void ExpertStore::WarmMore() {
       return EndWarming();
     }
     if (!*slot) {
-      return;
+      // Where the number of experts is limited, too, there may be no place although there is room.
+      return reader_.slots_being_read() == 0 ? EndWarming() : void();
     }
     reader_.Continue(**slot, Urgency::kAhead);
     ++next_warm_;

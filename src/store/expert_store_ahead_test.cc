@@ -584,5 +584,28 @@ TEST_F(ExpertStoreAheadTest, AReadThatIsGivenUpIsMadeAnewElsewhere) {
   EXPECT_EQ(store->used_slots(), store->cache().residents());
 }
 
+// The memory of a guess that nobody wants any more is as little to be used again.
+TEST_F(ExpertStoreAheadTest, AGuessThatIsDroppedWhileItHangsLeavesItsMemory) {
+  options_.reader.budget_bytes = 12 * cost_;
+  const auto store =
+      ExpertStore::Create(options_, model_.Directory(), std::make_unique<SomeReadsHang>(),
+                          MakeCachePolicy(policy_).value())
+          .value();
+  for (int batch = 0; batch < 40; ++batch) {
+    const LayerId layer = batch % 2 == 0 ? kLayer : kNextLayer;
+    const LayerId other = batch % 2 == 0 ? kNextLayer : kLayer;
+    const std::vector<ExpertId> ids = Ids({batch % 8});
+    store->Begin(layer, ids, Purpose::kDecode);
+    store->Guess(other, Ids({(batch + 3) % 8, (batch + 5) % 8}));
+    while (const auto ready = store->Next().value()) {
+      model_.ExpectGateAndUp(ready->lease.view(), {layer, ids[0]});
+      if (ready->part != ExpertStore::Part::kGateUp) {
+        model_.ExpectRight(ready->lease.view(), {layer, ids[0]});
+      }
+    }
+  }
+  EXPECT_LE(store->held_bytes(), store->budget_bytes());
+}
+
 }  // namespace
 }  // namespace coli

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "base/check.h"
 #include "sys/aligned_buffer.h"
+#include "sys/left_behind.h"
 
 namespace coli {
 namespace {
@@ -90,7 +92,7 @@ Result<std::vector<DepthSpeed>> MeasureDepths(std::span<const File* const> files
     return speeds;
   }
   const size_t deepest = *std::ranges::max_element(DepthProbe::kDepths);
-  COLI_ASSIGN_OR_RETURN(const AlignedBuffer buffer, AlignedBuffer::Allocate(deepest * kPiece));
+  COLI_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(deepest * kPiece));
   const Clock::duration time = Clock::duration(probe.time) / DepthProbe::kRounds /
                                static_cast<int>(std::size(DepthProbe::kDepths));
   for (const size_t depth : DepthProbe::kDepths) {
@@ -99,9 +101,14 @@ Result<std::vector<DepthSpeed>> MeasureDepths(std::span<const File* const> files
   for (int round = 0; round < DepthProbe::kRounds; ++round) {
     for (DepthSpeed& speed : speeds) {
       COLI_ASSIGN_OR_RETURN(const std::unique_ptr<IoEngine> io, make(speed.depth));
-      COLI_ASSIGN_OR_RETURN(const double measured,
-                            Measure(*io, speed.depth, time, pieces, buffer.bytes()));
-      speed.bytes_per_second += measured / DepthProbe::kRounds;
+      const auto measured = Measure(*io, speed.depth, time, pieces, buffer.bytes());
+      if (!measured) {
+        if (!io->Close(kClosePatience)) {
+          LeaveBehind(std::move(buffer));  // a read that hangs may still write to it
+        }
+        return tl::unexpected(measured.error());
+      }
+      speed.bytes_per_second += *measured / DepthProbe::kRounds;
     }
   }
   return speeds;

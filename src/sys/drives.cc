@@ -37,7 +37,9 @@ class Drives final : public IoEngine {
     Drive drive;
     bool told = false;  // that reads fail here
     uint64_t waiting_bytes = 0;
-    Clock::time_point moved_at;  // while reads wait: when one ended, or the first of them began
+    // While reads wait: since one ended, or the first of them began. Only time that somebody was
+    // looking counts: while the process is stopped, no drive is late.
+    Clock::duration silent{0};
     DriveSpeed speed;
 
     bool dropped() const { return drive.is_mirror && told; }
@@ -62,6 +64,7 @@ class Drives final : public IoEngine {
   std::vector<State> drives_;
   const std::function<void(const std::string&)> tell_;
   const milliseconds patience_;  // with a mirror
+  Clock::time_point looked_at_ = Clock::now();
   const std::string name_;
   std::map<uint64_t, Read> reads_;  // in flight, by tag
   std::deque<ReadCompletion> hanging_;
@@ -73,7 +76,7 @@ Drives::Drives(std::vector<Drive> drives, std::function<void(const std::string&)
                milliseconds patience)
     : tell_(std::move(tell)), patience_(patience), name_(fmt::format("{} drives", drives.size())) {
   for (Drive& drive : drives) {
-    drives_.push_back({.drive = std::move(drive), .moved_at = {}, .speed = {}});
+    drives_.push_back({.drive = std::move(drive), .speed = {}});
   }
 }
 
@@ -112,7 +115,7 @@ void Drives::SubmitTo(size_t drive, Read& read) {
   State& state = drives_[drive];
   read.drive = drive;
   if (state.waiting_bytes == 0) {
-    state.moved_at = Clock::now();
+    state.silent = {};
   }
   state.waiting_bytes += read.request.destination.size();
   ReadRequest request = read.request;
@@ -172,7 +175,7 @@ std::optional<ReadCompletion> Drives::Finish(size_t drive, ReadCompletion comple
   }
   Read& read = found->second;
   drives_[drive].waiting_bytes -= read.request.destination.size();
-  drives_[drive].moved_at = Clock::now();
+  drives_[drive].silent = {};
   if (!completion.status && !read.cancelled) {
     if (Repeat(read, completion.status.error())) {
       return std::nullopt;
@@ -212,9 +215,13 @@ void Drives::Drop(State& state, const Error& error) {
 }
 
 void Drives::DropHanging() {
+  constexpr std::chrono::seconds kLongestLook{1};
+  const Clock::time_point now = Clock::now();
+  const Clock::duration looked = std::min<Clock::duration>(now - looked_at_, kLongestLook);
+  looked_at_ = now;
   for (State& state : drives_) {
-    if (!state.drive.is_mirror || state.waiting_bytes == 0 ||
-        Clock::now() - state.moved_at < patience_) {
+    state.silent += looked;
+    if (!state.drive.is_mirror || state.waiting_bytes == 0 || state.silent < patience_) {
       continue;
     }
     const Error error{ErrorCode::kIo,
@@ -258,18 +265,17 @@ bool Drives::Promote(uint64_t tag) {
     return false;
   }
   Read& read = found->second;
-  const bool promoted = drives_[read.drive].drive.engine->Promote(tag);
-  if (promoted) {
-    read.request.urgency = Urgency::kDemand;  // also when it is repeated
-  }
-  return promoted;
+  read.request.urgency = Urgency::kDemand;  // when it is repeated, even if it has begun
+  return drives_[read.drive].drive.engine->Promote(tag);
 }
 
 bool Drives::Close(milliseconds patience) {
   if (!std::exchange(closed_, true)) {
     ended_ = true;
+    const auto end = Clock::now() + patience;
     for (State& state : drives_) {
-      ended_ = state.drive.engine->Close(patience) && ended_;
+      const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
+      ended_ = state.drive.engine->Close(std::max(left, milliseconds(0))) && ended_;
     }
   }
   return ended_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sys/aligned_buffer.h"
+#include "sys/read_queue.h"
 #include "sys/testing/temp_directory.h"
 
 namespace coli {
@@ -55,6 +56,35 @@ TEST_F(IoThreadsTest, AheadBeginsWhenNoDemandWaits) {
     EXPECT_THAT(order, ElementsAre(0, 10, 11, 12, 1, 2));
   } else {
     EXPECT_THAT(order, ElementsAre(10, 11, 12, 0, 1, 2));
+  }
+}
+
+// Few reads ahead are at the drive at once; what becomes urgent goes there at once.
+TEST_F(IoThreadsTest, APromotedReadDoesNotWaitForThoseThatAreAhead) {
+  constexpr size_t kAhead = ReadQueue::kAheadAtDrive;
+  constexpr uint64_t kGated = 4;  // reads from here on wait
+  auto gate = std::make_shared<std::latch>(1);
+  const auto io = MakeIoThreads(IoThreadsOptions{
+      .threads = kAhead + 2,
+      .read = [gate](int descriptor, std::span<std::byte> destination, uint64_t offset) {
+        if (offset >= kGated) {
+          gate->wait();
+        }
+        return ReadDescriptor(descriptor, destination, offset);
+      }});
+  std::vector<std::vector<std::byte>> bytes(kAhead + 2, std::vector<std::byte>(4));
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    io->Submit({&*file_, i < kAhead ? kGated : 0, bytes[i], i, Urgency::kAhead});
+  }
+  EXPECT_FALSE(io->Wait(milliseconds(20))) << "they wait for those before them";
+
+  for (size_t i = kAhead; i < bytes.size(); ++i) {
+    EXPECT_TRUE(io->Promote(i));
+    EXPECT_EQ(io->Wait(kPatience).value().tag, i);
+  }
+  gate->count_down();
+  for (size_t i = 0; i < kAhead; ++i) {
+    EXPECT_TRUE(io->Wait(kPatience));
   }
 }
 

@@ -33,7 +33,7 @@ class RingReader {
 
   // Until the queue is closed and no read is at the drive, or one hung when it was closed.
   void Run();
-  // In any thread: something was pushed or the queue was closed.
+  // In any thread: something was pushed or promoted, or the queue was closed.
   void Wake();
 
  private:
@@ -198,6 +198,7 @@ class IoUring final : public QueuedEngine {
   ~IoUring() override { Close(kClosePatience); }
 
   void Submit(const ReadRequest& request) override;
+  bool Promote(uint64_t tag) override;
   bool Close(std::chrono::milliseconds patience) override;
   std::string_view name() const override { return "io_uring"; }
   size_t depth() const override { return depth_; }
@@ -225,6 +226,14 @@ Result<std::unique_ptr<IoEngine>> IoUring::Make(const IoUringOptions& options) {
 void IoUring::Submit(const ReadRequest& request) {
   QueuedEngine::Submit(request);
   reader_->Wake();
+}
+
+bool IoUring::Promote(uint64_t tag) {
+  const bool promoted = QueuedEngine::Promote(tag);
+  if (promoted) {
+    reader_->Wake();
+  }
+  return promoted;
 }
 
 bool IoUring::Close(std::chrono::milliseconds patience) {

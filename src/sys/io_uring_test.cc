@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "sys/read_queue.h"
 #include "sys/testing/pipe_file.h"
 #include "sys/testing/temp_directory.h"
 
@@ -99,6 +100,33 @@ TEST_F(IoUringTest, AReadThatHangsIsLeftBehind) {
   std::this_thread::sleep_for(milliseconds(20));
 
   EXPECT_EQ(others_, std::vector<std::byte>(4)) << "it never began";
+}
+
+// Few reads ahead are at the drive at once; what becomes urgent goes there at once.
+TEST(IoUring, APromotedReadDoesNotWaitForThoseThatAreAhead) {
+  constexpr size_t kAhead = ReadQueue::kAheadAtDrive;
+  std::vector<PipeFile> pipes(kAhead + 2);
+  std::vector<std::vector<std::byte>> bytes(pipes.size(), std::vector<std::byte>(1));
+  auto io = MakeIoUring({.depth = pipes.size()});
+  if (!io) {
+    GTEST_SKIP() << io.error().message;
+  }
+  for (size_t i = 0; i < pipes.size(); ++i) {
+    (*io)->Submit({&pipes[i].file(), 0, bytes[i], i, Urgency::kAhead});
+  }
+  for (size_t i = kAhead; i < pipes.size(); ++i) {
+    pipes[i].Write("x", 1);
+  }
+  EXPECT_FALSE((*io)->Wait(milliseconds(20))) << "they wait for those before them";
+
+  for (size_t i = kAhead; i < pipes.size(); ++i) {
+    EXPECT_TRUE((*io)->Promote(i));
+    EXPECT_EQ((*io)->Wait(kPatience).value().tag, i);
+  }
+  for (size_t i = 0; i < kAhead; ++i) {
+    pipes[i].Write("x", 1);
+    EXPECT_TRUE((*io)->Wait(kPatience));
+  }
 }
 
 TEST(IoUring, KeepsManyReadsAtTheDrive) {

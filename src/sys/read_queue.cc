@@ -65,13 +65,17 @@ bool ReadQueue::Cancel(uint64_t tag) {
 }
 
 bool ReadQueue::Promote(uint64_t tag) {
-  const std::lock_guard lock(mutex_);
-  std::optional<ReadRequest> request = Remove(ahead_, tag);
-  if (request) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::optional<ReadRequest> request = Remove(ahead_, tag);
+    if (!request) {
+      return false;
+    }
     request->urgency = Urgency::kDemand;
     demand_.push_back(*request);
   }
-  return request.has_value();
+  waiting_changed_.notify_one();  // it may go although many are ahead at the drive
+  return true;
 }
 
 bool ReadQueue::Close(std::chrono::milliseconds patience) {

@@ -10,7 +10,7 @@ import program
 
 RESULT_KEYS = ["scenario", "params", "value", "unit", "limit", "share_of_limit", "runs", "spread"]
 HOST_KEYS = ["cpu", "cores", "memory_bytes", "isa", "version"]
-SCENARIOS = ["memory.read", "disk.read", "matvec", "matmul", "moe", "attention", "prefill", "decode", "neighbour"]
+SCENARIOS = ["memory.read", "disk.read", "matvec", "matmul", "moe", "attention", "prefill", "decode", "append", "neighbour"]
 
 
 class BenchTest(program.ProgramTest):
@@ -100,6 +100,31 @@ class BenchTest(program.ProgramTest):
             self.assertEqual(result["params"]["model"], "model")
             self.assertGreater(result["value"], 0)
             self.assertIsNone(result["limit"])  # so small a model stays in caches
+
+    def test_a_cold_answer_is_set_beside_the_drive(self):
+        results = self.bench(
+            "decode", "--cold", "--cache-experts", "60", "--lookahead", "off", "--dir", self.home
+        )["results"]
+        self.assertEqual([r["params"]["by"][:5] for r in results if r["scenario"] == "disk.read"][::2], ["plain"] * 2)
+        first = {r["params"]["what"]: r for r in results if r["params"].get("request") == "first"}
+        later = {r["params"]["what"]: r for r in results if r["params"].get("request") == "later"}
+        self.assertEqual(first.keys(), later.keys())
+        self.assertEqual(
+            set(first),
+            {"speed", "drive, while it is used", "experts found in memory", "read for a token", "waited for reads"}
+            | {"computed meanwhile"},
+        )
+        for what in ("speed", "drive, while it is used"):
+            self.assertGreater(first[what]["share_of_limit"], 0)
+        self.assertTrue(0 < first["experts found in memory"]["value"] < 100)
+
+    def test_what_is_appended_reads_the_experts_that_are_missing(self):
+        results = self.bench("append", "--cache-experts", "60", "--lookahead", "off")["results"]
+        read = [result for result in results if result["params"]["what"] == "read"]
+        self.assertEqual([result["params"]["appended"] for result in read], [10, 30, 100])
+        for result in read:
+            self.assertEqual((result["params"]["prefix"], result["limit"]["what"]), (64, "misses, once each"))
+            self.assertTrue(0.5 < result["share_of_limit"] <= 1)  # whole pages are counted
 
     def test_people_get_a_table_in_the_order_of_the_scenarios(self):
         done = self.coli("bench", "--quick", "-q", "matmul", "memory.read", "--threads", "1")
