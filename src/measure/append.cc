@@ -16,21 +16,9 @@ constexpr uint32_t kAnswer = 33;  // its first token belongs to the prompt
 struct Append {
   uint32_t prefix;
   uint32_t tokens;
-  GenerationStats before;  // the answer to the prefix
+  GenerationStats before;  // the answer to the prefix alone
   GenerationStats after;   // the answer to the prefix with the tokens behind it
 };
-
-Result<Append> Measure(BenchRequests& requests, Engine& engine, uint32_t prefix, uint32_t tokens) {
-  Append append{.prefix = prefix, .tokens = tokens, .before = {}, .after = {}};
-  const SessionHandle session = engine.OpenSession();
-  std::vector<TokenId> prompt = requests.RandomTokens(prefix);
-  COLI_ASSIGN_OR_RETURN(append.before, requests.Ask(prompt, kAnswer, session));
-  for (const TokenId token : requests.RandomTokens(tokens)) {
-    prompt.push_back(token);
-  }
-  COLI_ASSIGN_OR_RETURN(append.after, requests.Ask(std::move(prompt), kAnswer, session));
-  return append;
-}
 
 double AnswerSpeed(const GenerationStats& stats) {
   return (std::max(stats.completion_tokens, 1U) - 1) / stats.decode_s;
@@ -62,6 +50,25 @@ void Report(BenchSession& session, const Append& append, double expert_bytes) {
       AnswerSpeed(append.before));
 }
 
+// The prefix is read once: the session keeps it while what follows it changes.
+Status MeasureAll(BenchSession& session, BenchRequests& requests, Engine& engine, uint32_t prefix,
+                  double expert_bytes) {
+  const SessionHandle conversation = engine.OpenSession();
+  const std::vector<TokenId> known = requests.RandomTokens(prefix);
+  COLI_ASSIGN_OR_RETURN(const GenerationStats before, requests.Ask(known, kAnswer, conversation));
+  for (const uint32_t tokens : kAppended) {
+    std::vector<TokenId> prompt = known;
+    for (const TokenId token : requests.RandomTokens(tokens)) {
+      prompt.push_back(token);
+    }
+    COLI_ASSIGN_OR_RETURN(const GenerationStats after,
+                          requests.Ask(std::move(prompt), kAnswer, conversation));
+    Report(session, {.prefix = prefix, .tokens = tokens, .before = before, .after = after},
+           expert_bytes);
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Status MeasureAppend(BenchSession& session) {
@@ -83,14 +90,8 @@ Status MeasureAppend(BenchSession& session) {
                                           static_cast<double>(facts.expert_count)
                                     : 0;
   BenchRequests requests(session, *engine, {});
-  for (const uint32_t tokens : kAppended) {
-    const auto append = Measure(requests, *engine, prefix, tokens);
-    if (!append) {
-      return append.error().code == ErrorCode::kCancelled ? Ok() : tl::unexpected(append.error());
-    }
-    Report(session, *append, expert_bytes);
-  }
-  return Ok();
+  const Status status = MeasureAll(session, requests, *engine, prefix, expert_bytes);
+  return !status && status.error().code == ErrorCode::kCancelled ? Ok() : status;
 }
 
 }  // namespace coli
