@@ -224,8 +224,8 @@ Result<std::optional<ExpertStore::Ready>> ExpertStore::Next() {
 }
 
 void ExpertStore::WaitForArrival() {
-  // Time during which the process was stopped is no fault of the drive: no wait counts for more than
-  // its own length.
+  // Time during which the process was stopped is no fault of the drive: no wait counts for more
+  // than its own length.
   constexpr std::chrono::milliseconds kLongestWait{1'000};
   std::chrono::milliseconds patience = options_.patience;
   const auto start = Clock::now();

@@ -7,6 +7,7 @@
 
 #include "store/expert_store.h"
 #include "store/testing/experts.h"
+#include "store/testing/some_reads_hang.h"
 #include "sys/io_faulty.h"
 #include "sys/io_threads.h"
 
@@ -522,48 +523,12 @@ TEST_F(ExpertStoreAheadTest, AReadThatHangsFailsItsBatchOnly) {
   Run(*store, kNextLayer, AllIds());
 }
 
-// Reads at once. Of some the first read is given up, and writes to its memory later.
-class SomeReadsHang final : public IoEngine {
- public:
-  void Submit(const ReadRequest& request) override { waiting_.push_back(request); }
-  std::optional<ReadCompletion> Wait(std::chrono::milliseconds) override { return Poll(); }
-  std::optional<ReadCompletion> Poll() override {
-    if (waiting_.empty()) {
-      return std::nullopt;
-    }
-    const ReadRequest request = waiting_.back();
-    waiting_.pop_back();
-    if (++reads_ % 7 == 0) {
-      hanging_.push_back(request.destination);
-      return ReadCompletion{request.tag, Fail(ErrorCode::kIo, "scripted"), /*hangs=*/true};
-    }
-    for (const std::span<std::byte> memory : hanging_) {
-      std::ranges::fill(memory, std::byte{0xEE});
-    }
-    return ReadCompletion{
-        request.tag,
-        request.file->ReadExact(request.offset, request.destination.first(request.NeededBytes()))};
-  }
-  bool Cancel(uint64_t) override { return false; }
-  bool Promote(uint64_t) override { return false; }
-  bool Close(std::chrono::milliseconds) override { return true; }
-  size_t in_flight() const override { return waiting_.size(); }
-  IoStats stats() const override { return {}; }
-  std::string_view name() const override { return "some hang"; }
-  size_t depth() const override { return 1; }
-
- private:
-  std::vector<ReadRequest> waiting_;
-  std::vector<std::span<std::byte>> hanging_;
-  size_t reads_ = 0;
-};
-
 TEST_F(ExpertStoreAheadTest, AReadThatIsGivenUpIsMadeAnewElsewhere) {
   options_.reader.budget_bytes = std::max(5 * cost_, model_.Cost(3));
-  const auto store =
-      ExpertStore::Create(options_, model_.Directory(), std::make_unique<SomeReadsHang>(),
-                          MakeCachePolicy(policy_).value())
-          .value();
+  const auto store = ExpertStore::Create(options_, model_.Directory(),
+                                         std::make_unique<coli::testing::SomeReadsHang>(),
+                                         MakeCachePolicy(policy_).value())
+                         .value();
   for (int batch = 0; batch < 40; ++batch) {
     const LayerId layer = batch % 2 == 0 ? kLayer : kNextLayer;
     const std::vector<ExpertId> ids = AllIds();
@@ -587,10 +552,10 @@ TEST_F(ExpertStoreAheadTest, AReadThatIsGivenUpIsMadeAnewElsewhere) {
 // The memory of a guess that nobody wants any more is as little to be used again.
 TEST_F(ExpertStoreAheadTest, AGuessThatIsDroppedWhileItHangsLeavesItsMemory) {
   options_.reader.budget_bytes = 12 * cost_;
-  const auto store =
-      ExpertStore::Create(options_, model_.Directory(), std::make_unique<SomeReadsHang>(),
-                          MakeCachePolicy(policy_).value())
-          .value();
+  const auto store = ExpertStore::Create(options_, model_.Directory(),
+                                         std::make_unique<coli::testing::SomeReadsHang>(),
+                                         MakeCachePolicy(policy_).value())
+                         .value();
   for (int batch = 0; batch < 40; ++batch) {
     const LayerId layer = batch % 2 == 0 ? kLayer : kNextLayer;
     const LayerId other = batch % 2 == 0 ? kNextLayer : kLayer;

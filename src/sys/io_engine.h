@@ -2,7 +2,8 @@
 //
 // The one seam between the program and the drive. Implementations: IoUring, IoThreads (pread in
 // worker threads), Drives (several engines as one), IoFaulty (a script of delays, reorderings and
-// failures around another engine, for tests). Engine thread only: one thread submits, waits and cancels.
+// failures around another engine, for tests). Engine thread only: one thread submits, waits and
+// cancels.
 //
 // A read goes past the page cache when its offset, size and address suit the file's direct
 // alignment (kDirectAlignment suits every file that has one), else through it. So a caller offers
