@@ -556,18 +556,18 @@ TEST_F(ExpertStoreAheadTest, AGuessThatIsDroppedWhileItHangsLeavesItsMemory) {
                                          std::make_unique<coli::testing::SomeReadsHang>(),
                                          MakeCachePolicy(policy_).value())
                          .value();
-  for (int batch = 0; batch < 40; ++batch) {
+  for (int batch = 0; batch < 200; ++batch) {
     const LayerId layer = batch % 2 == 0 ? kLayer : kNextLayer;
     const LayerId other = batch % 2 == 0 ? kNextLayer : kLayer;
     const std::vector<ExpertId> ids = Ids({batch % 8});
-    store->Begin(layer, ids, Purpose::kDecode);
-    store->Guess(other, Ids({(batch + 3) % 8, (batch + 5) % 8}));
+    store->Begin(layer, ids, Purpose::kDecode);  // the last guesses are not among them
     while (const auto ready = store->Next().value()) {
       model_.ExpectGateAndUp(ready->lease.view(), {layer, ids[0]});
       if (ready->part != ExpertStore::Part::kGateUp) {
         model_.ExpectRight(ready->lease.view(), {layer, ids[0]});
       }
     }
+    store->Guess(other, Ids({(batch + 3) % 8, (batch + 5) % 8}));
   }
   EXPECT_LE(store->held_bytes(), store->budget_bytes());
 }
