@@ -9,10 +9,12 @@
 namespace coli {
 namespace {
 
-// Of a plain read of the same bytes, what writing an answer reaches with everything in memory; and
-// of random reads alone, what they reach while the engine computes.
+// Of a plain read of the same bytes, what writing an answer reaches with everything in memory; of
+// random reads alone, what they reach while the engine computes; and of products alone, what a
+// prompt reaches, attention included (docs/performance.md, "What a plan foretells").
 constexpr double kMemoryShare = 0.84;
 constexpr double kDriveShare = 0.9;
+constexpr double kProductShare = 0.8;
 
 // Formats with a smaller share of the products are not worth measuring.
 constexpr double kLeastProducts = 0.01;
@@ -41,7 +43,7 @@ double ProductSeconds(const ModelCost& cost, const MachineSpeed& speed) {
   double seconds = 0;
   for (const auto& [format, count] : cost.multiply_adds) {
     const auto found = speed.multiply_adds.find(format);
-    seconds += found == speed.multiply_adds.end() ? 0 : count / found->second;
+    seconds += found == speed.multiply_adds.end() ? 0 : count / (kProductShare * found->second);
   }
   return seconds;
 }

@@ -96,8 +96,11 @@ TEST(SpeedEstimate, TheFirstTokenOfAShortPromptWaitsForTheDriveAndOfALongOneForP
   EXPECT_LT(seconds(1, 0, 4096), 2.5);
   // All 256 experts are 32 times the bytes of the eight of one token.
   EXPECT_NEAR(seconds(512, 0, 4096), 32 * seconds(1, 0, 4096), 1);
-  // 0.1 s of products for each token: from about 700 on they take longer than all reads.
-  EXPECT_DOUBLE_EQ(seconds(4096, 0, 4096), 4096 * 0.1);
+  // 0.1 s of products alone for each token, and a little more in a prompt: from about 600 on they
+  // take longer than all reads.
+  EXPECT_GT(seconds(4096, 0, 4096), 4096 * 0.1);
+  EXPECT_LT(seconds(4096, 0, 4096), 4096 * 0.15);
+  EXPECT_DOUBLE_EQ(seconds(4096, 0, 4096), 2 * seconds(2048, 0, 4096));
   // Short slices read everything again, but for what fits in memory.
   EXPECT_GT(seconds(1024, 0, 128), 2 * seconds(1024, 0, 1024));
   EXPECT_LT(seconds(1024, 0.9, 128), 0.5 * seconds(1024, 0, 128));
