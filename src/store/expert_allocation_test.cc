@@ -18,8 +18,8 @@ thread_local size_t allocations = 0;  // of this thread, by operator new
 
 }  // namespace
 
-// All other forms of operator new call this one. Inlined, free looks like the wrong way to give
-// back what operator new gave.
+// The other forms of operator new call these; a sanitizer has some of its own. Inlined, free looks
+// like the wrong way to give back what operator new gave.
 [[gnu::noinline]] void* operator new(size_t bytes) {
   ++allocations;
   if (void* memory = std::malloc(std::max<size_t>(bytes, 1))) {
@@ -27,8 +27,15 @@ thread_local size_t allocations = 0;  // of this thread, by operator new
   }
   throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(std::max<size_t>(bytes, 1));
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
 
 namespace coli {
 namespace {
