@@ -68,8 +68,7 @@ constexpr auto kVerbs = std::to_array<VerbSpec>({
      "measure this machine and what limits it",
      "Measure memory, drive, kernels and the engine, each beside what limits it: memory.read, "
      "disk.read, matvec, matmul, moe, attention, prefill, decode, append, neighbour. Options of "
-     "the "
-     "model are for prefill, decode and append. docs/cli.md describes the scenarios and the "
+     "the model are for prefill, decode and append. docs/cli.md describes the scenarios and the "
      "figures."},
     {"config", kConfigVerb, Command::kConfigExplain, Arguments::kOne, "explain",
      "The only thing there is.", "show every option and where it comes from",

@@ -19,7 +19,7 @@ struct DepthSpeed {
   double bytes_per_second = 0;
 };
 
-// The largest depth whose speed is within 3 % of the best. Where two are about as fast, the deeper
+// The largest depth whose speed is within 10 % of the best. Where two are about as fast, the deeper
 // one stays so when reads are of other sizes or the drive is busy with something else; reads that
 // nobody waits for are few at a drive whatever its depth (read_queue.h). `speeds` is not empty.
 // Pure.

@@ -19,8 +19,8 @@ using coli::testing::WriteFile;
 
 TEST(ChooseDepth, TakesTheLargestOfThoseThatAreAboutTheBest) {
   using Speeds = std::vector<DepthSpeed>;
-  EXPECT_EQ(ChooseDepth(Speeds{{1, 100}, {2, 180}, {4, 196}, {8, 200}, {16, 195}}), 16U);
-  EXPECT_EQ(ChooseDepth(Speeds{{1, 100}, {2, 180}, {4, 193}, {8, 200}, {16, 193}}), 8U);
+  EXPECT_EQ(ChooseDepth(Speeds{{1, 100}, {2, 180}, {4, 196}, {8, 200}, {16, 181}}), 16U);
+  EXPECT_EQ(ChooseDepth(Speeds{{1, 100}, {2, 180}, {4, 193}, {8, 200}, {16, 179}}), 8U);
   EXPECT_EQ(ChooseDepth(Speeds{{1, 200}, {2, 100}}), 1U) << "a disk that has to seek";
   EXPECT_EQ(ChooseDepth(Speeds{{16, 199}, {8, 200}}), 16U) << "in any order";
   EXPECT_EQ(ChooseDepth(Speeds{{4, 0}}), 4U);
